@@ -1,0 +1,178 @@
+"""Plans of Eq. (3) and their check (theory 2 and 5): the kernel rolls the model out itself, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from flint import fmpq, fmpq_mat
+
+from aesop_verified.kernel.errors import UsageError
+from aesop_verified.kernel.model import System
+from aesop_verified.kernel.rational import column, from_columns, require_shape
+from aesop_verified.kernel.verdict import Proved, Refuted, Result
+
+NOMINAL = "nominal"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """Input sequences for (Y, K, T) as in Eq. (3); a plan holds inputs only, never states (theory 1).
+
+    Attributes:
+        options: Y, non-empty, in the order of the system's recovery sets.
+        consensus: K of this plan, 0 <= K <= T.
+        horizon: T of this plan; every sequence has T + 1 inputs.
+        nominal: u^0_0 .. u^0_T as columns, shape (m, T + 1).
+        recovery: u^i_0 .. u^i_T for each option, same shape, in the order of `options`.
+    """
+
+    options: tuple[str, ...]
+    consensus: int
+    horizon: int
+    nominal: fmpq_mat
+    recovery: tuple[fmpq_mat, ...]
+
+    def __post_init__(self) -> None:
+        if not self.options or len(set(self.options)) != len(self.options) or len(self.recovery) != len(self.options):
+            raise UsageError(f"a plan has options {list(self.options)} and {len(self.recovery)} recovery sequences, expected distinct options, at least one, and one sequence each")
+        if not 0 <= self.consensus <= self.horizon:
+            raise UsageError(f"a plan has consensus {self.consensus} and horizon {self.horizon}, expected 0 <= consensus <= horizon")
+        for name, inputs in zip((NOMINAL, *self.options), (self.nominal, *self.recovery)):
+            require_shape(f"the inputs of branch {name!r}", inputs, self.nominal.nrows(), self.horizon + 1)
+
+    @property
+    def first_input(self) -> fmpq_mat:
+        """u_0, common to all branches of a certified plan."""
+        return column(self.nominal, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanViolation:
+    """Where a plan breaks Eq. (3).
+
+    Attributes:
+        constraint: "state", "input", "terminal", "first input" or "consensus".
+        branch: "nominal" or an option.
+        step: k of Eq. (3).
+        index: the violated facet, or the input component that differs.
+        amount: by how much, > 0.
+    """
+
+    constraint: str
+    branch: str
+    step: int
+    index: int
+    amount: fmpq
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CertifiedPlan:
+    """A plan that satisfies Eq. (3) on the tightened sets from `state`.
+
+    Attributes:
+        plan, state: what was checked.
+        next_state: A x + B u_0 + b, common to all branches.
+    """
+
+    plan: Plan
+    state: fmpq_mat
+    next_state: fmpq_mat
+
+
+def check_plan(system: System, state: fmpq_mat, plan: Plan) -> Result[CertifiedPlan, PlanViolation]:
+    """Decide whether `plan` satisfies constraints 1-4 of theory 2 at `state`, on the tightened sets of theory 5.
+
+    Always decides: the answer is `Proved` or `Refuted` with the first violation found.
+
+    Raises:
+        UsageError: when the plan names an unknown option or has the wrong dimensions.
+    """
+    require_shape("the state", state, system.n, 1)
+    require_shape("the inputs of the nominal branch", plan.nominal, system.m, plan.horizon + 1)
+    if plan.horizon > system.horizon:
+        raise UsageError(f"the plan has horizon {plan.horizon}, expected at most the system's {system.horizon}")
+    unknown = [name for name in plan.options if name not in system.names]
+    if unknown:
+        raise UsageError(f"the plan names the options {unknown}, expected some of {list(system.names)}")
+    violation = _consensus_violation(plan)
+    if violation is not None:
+        return Refuted(violation)
+    # SOUNDNESS: roll out all branches together, one column a branch, nominal first.
+    branches = (plan.nominal, *plan.recovery)
+    inputs = [from_columns([column(u, k) for u in branches], system.m) for k in range(plan.horizon + 1)]
+    states = [from_columns([state] * len(branches), system.n)]
+    for u in inputs:
+        states.append(system.next_state(states[-1], u))
+    tight = system.tightening
+    violation = (
+        _first_violation("input", system.input_set.G, inputs, tight.inputs, plan)
+        or _first_violation("state", system.X.G, states[:-1], tight.states, plan)
+        or _terminal_violation(system, states[-1], plan)
+    )
+    if violation is not None:
+        return Refuted(violation)
+    return Proved(CertifiedPlan(plan, state, column(states[1], 0)))
+
+
+def _consensus_violation(plan: Plan) -> PlanViolation | None:
+    """Constraints 3 and 4: u^i_0 = u^0_0, and u^i_k = u^j_k for k = 0..K inclusive."""
+    first, reference = plan.nominal, plan.recovery[0]
+    for name, inputs in zip(plan.options, plan.recovery):
+        for i in range(inputs.nrows()):
+            if inputs[i, 0] != first[i, 0]:
+                return PlanViolation("first input", name, 0, i, abs(inputs[i, 0] - first[i, 0]))
+            for k in range(plan.consensus + 1):
+                if inputs[i, k] != reference[i, k]:
+                    return PlanViolation("consensus", name, k, i, abs(inputs[i, k] - reference[i, k]))
+    return None
+
+
+def _first_violation(
+    constraint: str, G: fmpq_mat, points: Sequence[fmpq_mat], bounds: Sequence[tuple[fmpq, ...]], plan: Plan
+) -> PlanViolation | None:
+    """Constraint 1 for states or inputs: G p <= bounds[k] for every column p of points[k]."""
+    branches = (NOMINAL, *plan.options)
+    width = len(branches)
+    for k, values in enumerate(points):
+        flat = (G * values).entries()
+        for facet, bound in enumerate(bounds[k]):
+            for j in range(width):
+                if flat[facet * width + j] > bound:
+                    return PlanViolation(constraint, branches[j], k, facet, flat[facet * width + j] - bound)
+    return None
+
+
+def _terminal_violation(system: System, final: fmpq_mat, plan: Plan) -> PlanViolation | None:
+    """Constraint 2: x^i_{T+1} in X_R^i - R_{T+1}; the nominal branch (column 0) has no terminal set."""
+    step = plan.horizon + 1
+    for j, name in enumerate(plan.options):
+        values = (system.recovery(name).polytope.G * column(final, j + 1)).entries()
+        for facet, (value, bound) in enumerate(zip(values, system.tightening.terminals[name][step])):
+            if value > bound:
+                return PlanViolation("terminal", name, step, facet, value - bound)
+    return None
+
+
+def shifted_plan(
+    system: System, held: CertifiedPlan, measurement: fmpq_mat, options: Sequence[str], consensus: int, horizon: int
+) -> Plan:
+    """The plan that needs no solver (theory 4 and 5): a proposal, to be checked like any other.
+
+    Drops the first input of each branch, corrects it by u'_k = u_{k+1} + F Acl^k w with
+    w = measurement - held.next_state, and appends the recovery law until there are `horizon` + 1 inputs; the
+    first option's branch becomes the nominal one.
+    """
+    w = measurement - held.next_state
+    corrections = system.tightening.corrections
+    branches = []
+    for name in options:
+        old = held.plan.recovery[held.plan.options.index(name)]
+        law = system.recovery(name).law
+        x, inputs = measurement, []
+        for k in range(horizon + 1):
+            u = column(old, k + 1) + corrections[k] * w if k < held.plan.horizon else law(x)
+            inputs.append(u)
+            x = system.next_state(x, u)
+        branches.append(from_columns(inputs, system.m))
+    return Plan(tuple(options), consensus, horizon, branches[0], tuple(branches))

@@ -1,0 +1,80 @@
+"""Three answers to every question: proved, refuted, unknown (theory 1).
+
+`Proved` can be made inside the kernel only, so holding one means that a kernel check ran. No result has a
+truth value: `if result:` would count a refutation as success, so it raises and says what to write instead.
+"""
+
+from __future__ import annotations
+
+import enum
+import sys
+from dataclasses import dataclass
+from typing import Generic, NoReturn, TypeVar, Union
+
+from aesop_verified.kernel.errors import UnsoundStep
+
+C = TypeVar("C", covariant=True)
+W = TypeVar("W", covariant=True)
+
+_KERNEL = "aesop_verified.kernel."
+
+
+class Verdict(enum.Enum):
+    """The verdict of a check, for tables and files."""
+
+    PROVED = "proved"
+    REFUTED = "refuted"
+    UNKNOWN = "unknown"
+
+
+class _NoTruthValue:
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            f"a {type(self).__name__} result has no truth value; write isinstance(result, Proved) or "
+            "result.verdict is Verdict.PROVED (and handle Refuted and Unknown)"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Proved(_NoTruthValue, Generic[C]):
+    """The statement holds; `certificate` is what the kernel checked."""
+
+    certificate: C
+
+    def __post_init__(self) -> None:
+        # SOUNDNESS: the frame two above is the caller of the generated __init__.
+        caller = sys._getframe(2).f_globals.get("__name__", "")
+        if not caller.startswith(_KERNEL):
+            raise UnsoundStep(f"Proved can only be made by a kernel check, not by {caller!r}; call the check and keep its result")
+
+    def __reduce__(self) -> NoReturn:
+        raise UnsoundStep("a Proved cannot be copied or pickled; send its certificate and check it again")
+
+    @property
+    def verdict(self) -> Verdict:
+        return Verdict.PROVED
+
+
+@dataclass(frozen=True, slots=True)
+class Refuted(_NoTruthValue, Generic[W]):
+    """The statement is false; `witness` can be replayed by hand."""
+
+    witness: W
+
+    @property
+    def verdict(self) -> Verdict:
+        return Verdict.REFUTED
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown(_NoTruthValue):
+    """Neither proved nor refuted; `reason` says why."""
+
+    reason: str
+
+    @property
+    def verdict(self) -> Verdict:
+        return Verdict.UNKNOWN
+
+
+Result = Union[Proved[C], Refuted[W], Unknown]
