@@ -14,7 +14,13 @@ from flint import fmpq, fmpq_mat
 
 from aesop_verified.kernel.errors import UsageError
 from aesop_verified.kernel.polytope import Polytope
-from aesop_verified.kernel.rational import from_columns, identity, require_shape, vector, zeros
+from aesop_verified.kernel.rational import (
+    from_columns,
+    identity,
+    require_shape,
+    vector,
+    zeros,
+)
 from aesop_verified.kernel.verdict import Proved, Refuted, Result, Unknown
 
 

@@ -67,17 +67,17 @@ class PlanViolation:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CertifiedPlan:
-    """A plan that satisfies Eq. (3) on the tightened sets from `state`.
-
-    Attributes:
-        plan, state: what was checked.
-        next_state: A x + B u_0 + b, common to all branches.
-    """
+class HeldPlan:
+    """A plan, the state it starts from, and A x + B u_0 + b, its next nominal state."""
 
     plan: Plan
     state: fmpq_mat
     next_state: fmpq_mat
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CertifiedPlan(HeldPlan):
+    """A plan that satisfies Eq. (3) on the tightened sets from `state`, checked by `check_plan`."""
 
 
 def check_plan(system: System, state: fmpq_mat, plan: Plan) -> Result[CertifiedPlan, PlanViolation]:
@@ -155,7 +155,7 @@ def _terminal_violation(system: System, final: fmpq_mat, plan: Plan) -> PlanViol
 
 
 def shifted_plan(
-    system: System, held: CertifiedPlan, measurement: fmpq_mat, options: Sequence[str], consensus: int, horizon: int
+    system: System, held: HeldPlan, measurement: fmpq_mat, options: Sequence[str], consensus: int, horizon: int
 ) -> Plan:
     """The plan that needs no solver (theory 4 and 5): a proposal, to be checked like any other.
 

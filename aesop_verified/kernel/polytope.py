@@ -12,7 +12,16 @@ from dataclasses import dataclass
 from flint import fmpq, fmpq_mat
 
 from aesop_verified.kernel.errors import UsageError
-from aesop_verified.kernel.rational import Exact, exact, matrix, require_shape, rows_of, stacked, vector, zeros
+from aesop_verified.kernel.rational import (
+    Exact,
+    exact,
+    matrix,
+    require_shape,
+    rows_of,
+    stacked,
+    vector,
+    zeros,
+)
 
 
 @dataclass(frozen=True, slots=True)

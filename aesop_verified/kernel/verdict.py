@@ -9,12 +9,12 @@ from __future__ import annotations
 import enum
 import sys
 from dataclasses import dataclass
-from typing import Generic, NoReturn, TypeVar, Union
+from typing import Generic, NoReturn, TypeAlias, TypeVar
 
 from aesop_verified.kernel.errors import UnsoundStep
 
-C = TypeVar("C", covariant=True)
-W = TypeVar("W", covariant=True)
+C_co = TypeVar("C_co", covariant=True)
+W_co = TypeVar("W_co", covariant=True)
 
 _KERNEL = "aesop_verified.kernel."
 
@@ -36,10 +36,10 @@ class _NoTruthValue:
 
 
 @dataclass(frozen=True, slots=True)
-class Proved(_NoTruthValue, Generic[C]):
+class Proved(_NoTruthValue, Generic[C_co]):
     """The statement holds; `certificate` is what the kernel checked."""
 
-    certificate: C
+    certificate: C_co
 
     def __post_init__(self) -> None:
         # SOUNDNESS: the frame two above is the caller of the generated __init__.
@@ -56,10 +56,10 @@ class Proved(_NoTruthValue, Generic[C]):
 
 
 @dataclass(frozen=True, slots=True)
-class Refuted(_NoTruthValue, Generic[W]):
+class Refuted(_NoTruthValue, Generic[W_co]):
     """The statement is false; `witness` can be replayed by hand."""
 
-    witness: W
+    witness: W_co
 
     @property
     def verdict(self) -> Verdict:
@@ -77,4 +77,4 @@ class Unknown(_NoTruthValue):
         return Verdict.UNKNOWN
 
 
-Result = Union[Proved[C], Refuted[W], Unknown]
+Result: TypeAlias = "Proved[C_co] | Refuted[W_co] | Unknown"
