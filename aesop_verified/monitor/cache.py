@@ -158,7 +158,7 @@ class EmbeddingCache:
             raise CacheRefused(f"{source}: not a readable embedding cache ({error}); build the cache again") from error
         except OSError:
             raise
-        except Exception as error:  # noqa: BLE001 - zlib.error and its kin: whatever the archive throws, the file is refused
+        except Exception as error:  # zlib.error and its kin: whatever the archive throws, the file is refused
             raise CacheRefused(f"{source}: not a readable embedding cache ({error}); build the cache again") from error
         observations, identity, digest = _read_manifest(manifest, source)
         if identity != embedder:
