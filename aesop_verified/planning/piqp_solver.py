@@ -1,0 +1,74 @@
+"""PIQP as the solver of sparse programs: a proximal interior-point method, for problems that do not split.
+
+It is untrusted like every solver: its status is read and its point is judged by `program.judged`. An
+interior-point method has no working set to carry over, so every solve is a cold one on a kept pattern.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import piqp
+from scipy import sparse
+
+from aesop_verified.planning.program import ProgramVectors, QpFailure, QpResult, QpSolution, QuadraticProgram, judged
+from aesop_verified.planning.status import SolveStatus
+
+_STATUS = {
+    piqp.PIQP_SOLVED: SolveStatus.SOLVED,
+    piqp.PIQP_PRIMAL_INFEASIBLE: SolveStatus.INFEASIBLE,
+    piqp.PIQP_DUAL_INFEASIBLE: SolveStatus.UNBOUNDED,
+    piqp.PIQP_MAX_ITER_REACHED: SolveStatus.LIMIT,
+    piqp.PIQP_NUMERICS: SolveStatus.FAILED,
+    piqp.PIQP_INVALID_SETTINGS: SolveStatus.INVALID,
+    piqp.PIQP_UNSOLVED: SolveStatus.FAILED,
+}
+
+
+class PiqpSolver:
+    """One program, many vectors.
+
+    Args:
+        program: sparse matrices (dense ones are converted); rows whose bounds coincide in the first vectors
+            become equalities and must stay so.
+        iteration_limit: of one solve.
+    """
+
+    def __init__(self, program: QuadraticProgram, *, iteration_limit: int = 250) -> None:
+        self.program = program
+        self.iteration_limit = iteration_limit
+        self._P = sparse.csc_matrix(program.P)
+        self._G = sparse.csr_matrix(program.G)
+        self._equal: np.ndarray | None = None
+        self._solver: piqp.SparseSolver | None = None
+
+    def solve(self, vectors: ProgramVectors) -> QpResult:
+        """Solve with these vectors."""
+        row = vectors.contradiction
+        if row is not None:
+            return QpFailure(SolveStatus.INFEASIBLE, f"row {row} has bounds {vectors.lower[row]} and {vectors.upper[row]}, which no point meets")
+        equal = vectors.lower == vectors.upper
+        if self._solver is None or self._equal is None or not np.array_equal(equal, self._equal):
+            self._set_up(vectors, equal)
+        else:
+            self._solver.update(c=vectors.q, b=vectors.upper[equal], h_l=vectors.lower[~equal], h_u=vectors.upper[~equal])
+        assert self._solver is not None
+        status = self._solver.solve()
+        result = self._solver.result
+        answer = judged(
+            self.program, vectors, _STATUS.get(status, SolveStatus.FAILED), piqp.Status(status).name, np.array(result.x), int(result.info.iter)
+        )
+        if not isinstance(answer, QpSolution):
+            self._solver = None
+        return answer
+
+    def _set_up(self, vectors: ProgramVectors, equal: np.ndarray) -> None:
+        solver = piqp.SparseSolver()
+        solver.settings.kkt_solver = piqp.sparse_ldlt
+        solver.settings.max_iter = self.iteration_limit
+        solver.settings.eps_abs, solver.settings.eps_rel = 1e-10, 0.0
+        solver.settings.eps_duality_gap_abs, solver.settings.eps_duality_gap_rel = 1e-8, 1e-9
+        solver.setup(
+            self._P, vectors.q, sparse.csc_matrix(self._G[equal]), vectors.upper[equal],
+            sparse.csc_matrix(self._G[~equal]), vectors.lower[~equal], vectors.upper[~equal],
+        )  # fmt: skip
+        self._solver, self._equal = solver, equal
