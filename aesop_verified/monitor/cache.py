@@ -67,7 +67,8 @@ class EmbeddingCache:
         for index, observation in enumerate(self.observations):
             if not observation.group:
                 raise CacheRefused(f"observation {index} has an empty group; name the flight or route that it comes from")
-        frozen = np.array(self.embeddings, dtype=np.float32, order="C")
+        with np.errstate(over="ignore"):  # what overflows is refused two lines below
+            frozen = np.array(self.embeddings, dtype=np.float32, order="C")
         frozen.setflags(write=False)
         checked_rows(frozen, what="embedding cache as float32")
         object.__setattr__(self, "embeddings", frozen)
@@ -144,22 +145,15 @@ class EmbeddingCache:
         for a row without a direction; OSError when the file cannot be opened.
         """
         source = Path(path)
+        data = source.read_bytes()
         try:
-            with zipfile.ZipFile(source) as archive:
-                if sorted(archive.namelist()) != ["embeddings.npy", "manifest.json"]:
-                    raise CacheRefused(f"{source}: found the parts {archive.namelist()}, expected embeddings.npy and manifest.json")
-                if any(part.file_size > MAXIMUM_BYTES for part in archive.infolist()):
-                    raise CacheRefused(f"{source}: a part is larger than {MAXIMUM_BYTES} bytes; this is no cache of this program")
-                manifest = json.loads(archive.read("manifest.json").decode("utf-8"))
-                array = np.lib.format.read_array(io.BytesIO(archive.read("embeddings.npy")), allow_pickle=False)
-        except (zipfile.BadZipFile, ValueError, EOFError, RecursionError, NotImplementedError) as error:
-            if isinstance(error, CacheRefused):
-                raise
-            raise CacheRefused(f"{source}: not a readable embedding cache ({error}); build the cache again") from error
-        except OSError:
+            manifest, array = _parts(data, source)
+        except CacheRefused:
             raise
-        except Exception as error:  # zlib.error and its kin: whatever the archive throws, the file is refused
-            raise CacheRefused(f"{source}: not a readable embedding cache ({error}); build the cache again") from error
+        except Exception as error:  # zipfile and zlib throw errors of many kinds at a damaged file; each means refused
+            raise CacheRefused(
+                f"{source}: not a readable embedding cache ({type(error).__name__}: {error}); build the cache again"
+            ) from error
         observations, identity, digest = _read_manifest(manifest, source)
         if identity != embedder:
             raise CacheRefused(
@@ -174,6 +168,17 @@ class EmbeddingCache:
         if found != digest:
             raise CacheRefused(f"{source}: the embeddings have sha256 {found}, the manifest says {digest}; the file was changed")
         return cls(identity, observations, array)
+
+
+def _parts(data: bytes, source: Path) -> tuple[Any, NDArray[Any]]:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        if sorted(archive.namelist()) != ["embeddings.npy", "manifest.json"]:
+            raise CacheRefused(f"{source}: found the parts {archive.namelist()}, expected embeddings.npy and manifest.json")
+        if any(part.file_size > MAXIMUM_BYTES for part in archive.infolist()):
+            raise CacheRefused(f"{source}: a part is larger than {MAXIMUM_BYTES} bytes; this is no cache of this program")
+        manifest = json.loads(archive.read("manifest.json").decode("utf-8"))
+        array = np.lib.format.read_array(io.BytesIO(archive.read("embeddings.npy")), allow_pickle=False)
+    return manifest, array
 
 
 def _read_manifest(manifest: Any, source: Path) -> tuple[tuple[NominalObservation, ...], EmbedderIdentity, str]:

@@ -43,9 +43,10 @@ class Overflow(Enum):
 class MiniLmOnnxEmbedder:
     """all-MiniLM-L6-v2, weights int8, 384 components of length 1, one thread.
 
-    Each text is run on its own, without padding: the activations are quantised over the whole tensor, so a
-    text embedded inside a padded batch would get other numbers than the same text alone in flight. Hence
-    `embed([a, b])` equals `embed([a])` and `embed([b])` bit for bit.
+    Each text is run on its own, without padding: sums in float32 depend on the shape of the batch, and a cache
+    embedded in padded batches would differ in the last bits from the same text alone in flight. Hence
+    `embed([a, b])` equals `embed([a])` and `embed([b])` bit for bit. The weights are stored as int8 and used as
+    float32 (about 170 MB resident); cosine with the float32 model at least 0.999.
 
     Raises `ModelNotInstalled`, naming the package and the command, if a part is missing.
     """

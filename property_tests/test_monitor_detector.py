@@ -1,0 +1,384 @@
+"""Cache, calibration and detector with a table of known embeddings."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import math
+import os
+import pickle
+import zipfile
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from aesop_verified.monitor import (
+    CacheRefused,
+    CalibrationRefused,
+    Cause,
+    Detection,
+    Detector,
+    DismissedObservations,
+    EmbedderIdentity,
+    EmbeddingCache,
+    EmbeddingRefused,
+    MonitorError,
+    NominalObservation,
+    PerGroup,
+    PerObservation,
+    PerWindow,
+    TopK,
+    alarm_without_score,
+    calibrate,
+    calibrate_conformal,
+    leave_out_scores,
+)
+
+TABLE: dict[str, list[float]] = {
+    "east": [1.0, 0.0],
+    "north": [0.0, 1.0],
+    "north east": [0.6, 0.8],
+    "west": [-1.0, 0.0],
+    "nan": [math.nan, 1.0],
+    "inf": [math.inf, 0.0],
+    "zero": [0.0, 0.0],
+}
+
+
+class TableEmbedder:
+    """Looks texts up; unknown texts raise KeyError."""
+
+    def __init__(self, version: str = "1") -> None:
+        self._identity = EmbedderIdentity("table", version, 2, "00")
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        return self._identity
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.array([TABLE[text] for text in texts], dtype=np.float32).reshape(len(texts), 2)
+
+
+def cache_of(*pairs: tuple[str, str]) -> EmbeddingCache:
+    return EmbeddingCache.build(TableEmbedder(), [NominalObservation(text, group) for text, group in pairs])
+
+
+BASE = (("east", "a"), ("east", "a"), ("north", "b"), ("north east", "c"))
+
+
+def detector() -> Detector:
+    cache = cache_of(*BASE)
+    return Detector(TableEmbedder(), cache, TopK(1), calibrate(cache, TopK(1), alpha="3/4", unit=PerObservation()))
+
+
+# --- calibration -------------------------------------------------------------------------------------------------
+
+
+def test_leave_out_is_by_group_by_hand() -> None:
+    # Without its own group "east" sees north (0) and north east (0.6); north sees 0, 0, 0.8; north east 0.6, 0.6, 0.8.
+    assert leave_out_scores(cache_of(*BASE), TopK(1)) == pytest.approx([-0.6, -0.6, -0.8, -0.8], abs=1e-6)
+    assert leave_out_scores(cache_of(*BASE), TopK(2)) == pytest.approx([-0.3, -0.3, -0.4, -0.7], abs=1e-6)
+
+
+def test_threshold_by_hand() -> None:
+    cache = cache_of(*BASE)
+    half = calibrate(cache, TopK(1), alpha="1/2", unit=PerObservation())
+    assert (half.threshold, half.rank, half.count) == (pytest.approx(-0.8, abs=1e-6), 2, 4)
+    most = calibrate(cache, TopK(1), alpha="3/4", unit=PerObservation())
+    assert (most.threshold, most.rank) == (pytest.approx(-0.6, abs=1e-6), 3)
+    flights = calibrate(cache, TopK(1), alpha="2/3", unit=PerGroup())
+    assert (flights.threshold, flights.rank, flights.count) == (pytest.approx(-0.8, abs=1e-6), 2, 3)
+    assert "promises nothing" in half.statement
+
+
+def test_one_group_is_refused_and_a_twin_group_is_noted() -> None:
+    with pytest.raises(CalibrationRefused, match="found one group"):
+        calibrate(cache_of(("east", "a"), ("north", "a")), TopK(1), alpha="1/2", unit=PerObservation())
+    twins = calibrate(cache_of(("east", "a"), ("east", "b")), TopK(1), alpha="1/2", unit=PerObservation())
+    assert twins.threshold == pytest.approx(-1.0)
+    assert any("repeats" in note for note in twins.notes)
+
+
+def test_k_may_not_exceed_what_is_left_without_the_largest_group() -> None:
+    calibrate(cache_of(*BASE), TopK(2), alpha="1/2", unit=PerObservation())
+    with pytest.raises(CalibrationRefused, match="without the group 'a' only 2"):
+        calibrate(cache_of(*BASE), TopK(3), alpha="1/2", unit=PerObservation())
+
+
+def test_identical_nominal_texts_do_not_alarm_at_their_own_threshold() -> None:
+    cache = cache_of(("north east", "a"), ("north east", "b"), ("north east", "c"))
+    calibration = calibrate(cache, TopK(1), alpha="0.95", unit=PerObservation())
+    assert not Detector(TableEmbedder(), cache, TopK(1), calibration).detect("north east").alarm
+
+
+def test_R01_rewritten_units_agree() -> None:
+    cache = cache_of(("east", "a"), ("north", "a"), ("north east", "b"), ("east", "b"), ("north", "c"), ("north east", "c"))
+    for alpha in ("1/3", "1/2", "2/3", "0.95"):
+        single = calibrate(cache, TopK(1), alpha=alpha, unit=PerObservation())
+        assert calibrate(cache, TopK(1), alpha=alpha, unit=PerWindow(1)).threshold == single.threshold
+        whole = calibrate(cache, TopK(1), alpha=alpha, unit=PerGroup())
+        assert calibrate(cache, TopK(1), alpha=alpha, unit=PerWindow(2)).threshold == whole.threshold
+
+
+def test_windows_do_not_overlap_and_short_groups_are_refused() -> None:
+    cache = cache_of(("east", "a"), ("north", "a"), ("east", "a"), ("north east", "b"), ("north east", "b"))
+    windowed = calibrate(cache, TopK(1), alpha="1/2", unit=PerWindow(2))
+    assert windowed.count == 2
+    assert any("1 observations" in note for note in windowed.notes)
+    with pytest.raises(CalibrationRefused, match="group 'b' has 2 observations, expected at least 3"):
+        calibrate(cache, TopK(1), alpha="1/2", unit=PerWindow(3))
+
+
+def test_conformal_counts_flights_not_frames() -> None:
+    held_out = cache_of(*[("north", f"h{i // 10}") for i in range(30)])
+    result = calibrate_conformal(cache_of(("east", "a")), held_out, TopK(1), alpha="3/4")
+    assert (result.count, result.rank) == (3, 3)
+    assert result.threshold == pytest.approx(0.0, abs=1e-7)
+    assert "exchangeable" in result.statement and "1/4" in result.statement
+    infinite = calibrate_conformal(cache_of(("east", "a")), held_out, TopK(1), alpha="0.76")
+    assert infinite.threshold == math.inf
+    assert "at least 4 are needed" in infinite.notes[0]
+
+
+def test_conformal_refuses_shared_groups_and_other_embedders() -> None:
+    with pytest.raises(CalibrationRefused, match=r"\['a'\]"):
+        calibrate_conformal(cache_of(("east", "a")), cache_of(("north", "a")), TopK(1), alpha="1/2")
+    other = EmbeddingCache.build(TableEmbedder("2"), [NominalObservation("east", "b")])
+    with pytest.raises(CalibrationRefused, match="use one embedder"):
+        calibrate_conformal(cache_of(("east", "a")), other, TopK(1), alpha="1/2")
+
+
+# --- detector ----------------------------------------------------------------------------------------------------
+
+
+def test_detection_names_score_threshold_and_nearest_text() -> None:
+    quiet = detector().detect("north")
+    assert (quiet.alarm, quiet.cause, quiet.score) == (False, Cause.WITHIN_THRESHOLD, -1.0)
+    loud = detector().detect("west")
+    assert (loud.alarm, loud.cause, loud.score) == (True, Cause.ABOVE_THRESHOLD, pytest.approx(0.0))
+    assert loud.nearest is not None
+    assert (loud.nearest.text, loud.nearest.group, loud.nearest.similarity) == ("north", "b", pytest.approx(0.0))
+
+
+@pytest.mark.parametrize(
+    ("observation", "cause"),
+    [
+        (None, Cause.NO_OBSERVATION),
+        ("", Cause.NO_OBSERVATION),
+        (" \n\t", Cause.NO_OBSERVATION),
+        ("nan", Cause.UNUSABLE_EMBEDDING),
+        ("inf", Cause.UNUSABLE_EMBEDDING),
+        ("zero", Cause.UNUSABLE_EMBEDDING),
+        ("not in the table", Cause.RAISED),
+        (42, Cause.RAISED),
+    ],
+)
+def test_M06_what_is_not_shown_nominal_is_an_alarm(observation: object, cause: Cause) -> None:
+    found = detector().detect(observation)  # type: ignore[arg-type]
+    assert (found.alarm, found.cause, found.score) == (True, cause, None)
+
+
+@pytest.mark.parametrize("score", [math.nan, math.inf, None, 0.5000001])
+def test_M06_no_quiet_detection_can_be_built_without_a_score_within_the_threshold(score: float | None) -> None:
+    with pytest.raises(ValueError, match="not shown to be within"):
+        Detection(alarm=False, cause=Cause.WITHIN_THRESHOLD, threshold=0.5, score=score)
+    for threshold in (math.nan, math.inf):
+        with pytest.raises(ValueError, match="not shown to be within"):
+            Detection(alarm=False, cause=Cause.WITHIN_THRESHOLD, threshold=threshold, score=0.0)
+
+
+@given(st.sampled_from(Cause), st.booleans())
+def test_alarm_and_cause_agree(cause: Cause, alarm: bool) -> None:
+    silent = cause in (Cause.WITHIN_THRESHOLD, Cause.DISMISSED)
+    if alarm is silent:
+        with pytest.raises(ValueError, match="does not go with"):
+            Detection(alarm=alarm, cause=cause, threshold=1.0, score=0.0)
+    else:
+        assert Detection(alarm=alarm, cause=cause, threshold=1.0, score=0.0).alarm is alarm
+    if not silent:
+        assert alarm_without_score(cause, 0.0, "late").alarm
+
+
+def test_R02_the_same_trace_twice_gives_identical_results() -> None:
+    one = detector()
+    trace = ["north", None, "west", "nan", "east", "west"]
+    memory = DismissedObservations(radius=0.1, lifetime=3, capacity=2).remember([-1.0, 0.0], step=1)
+    first = [one.detect(item, step=step, dismissed=memory) for step, item in enumerate(trace)]
+    assert [one.detect(item, step=step, dismissed=memory) for step, item in enumerate(trace)] == first
+    assert [detector().detect(item, step=step, dismissed=memory) for step, item in enumerate(trace)] == first
+
+
+def test_parts_that_do_not_belong_together_are_refused() -> None:
+    cache, other = cache_of(*BASE), cache_of(*BASE[1:])
+    good = calibrate(cache, TopK(1), alpha="1/2", unit=PerObservation())
+    with pytest.raises(CalibrationRefused, match="another cache"):
+        Detector(TableEmbedder(), other, TopK(1), good)
+    with pytest.raises(CalibrationRefused, match="top-2"):
+        Detector(TableEmbedder(), cache, TopK(2), good)
+    with pytest.raises(CalibrationRefused, match="the cache was made by"):
+        Detector(TableEmbedder("2"), cache, TopK(1), good)
+    for threshold in (math.inf, math.nan, -math.inf):
+        with pytest.raises(CalibrationRefused, match="expected a finite number"):
+            Detector(TableEmbedder(), cache, TopK(1), dataclasses.replace(good, threshold=threshold))
+
+
+# --- dismissals --------------------------------------------------------------------------------------------------
+
+
+def test_dismissal_silences_near_observations_for_its_lifetime_only() -> None:
+    one, memory = detector(), DismissedObservations(radius=0.05, lifetime=2, capacity=1)
+    embedding = one.detect("west").embedding
+    assert embedding is not None
+    held = memory.remember(embedding, step=10)
+    causes = {step: one.detect("west", step=step, dismissed=held).cause for step in (9, 10, 11, 12, 13)}
+    assert causes == {
+        9: Cause.ABOVE_THRESHOLD, 10: Cause.DISMISSED, 11: Cause.DISMISSED, 12: Cause.DISMISSED, 13: Cause.ABOVE_THRESHOLD,
+    }
+    assert memory.entries == ()
+    assert not held.covers([-0.6, 0.8], step=11)  # cosine distance 0.4
+    assert one.detect("nan", step=11, dismissed=held).alarm
+
+
+def test_dismissals_are_bounded_in_number_and_radius() -> None:
+    memory = DismissedObservations(radius=0.0, lifetime=100, capacity=2)
+    for step, embedding in enumerate(([1.0, 0.0], [0.0, 1.0], [-1.0, 0.0])):
+        memory = memory.remember(embedding, step=step)
+    assert [memory.covers(e, step=3) for e in ([1.0, 0.0], [0.0, 1.0], [-1.0, 0.0])] == [False, True, True]
+    for radius in (-0.1, 0.21, math.nan, math.inf):
+        with pytest.raises(MonitorError, match="radius"):
+            DismissedObservations(radius=radius, lifetime=1, capacity=1)
+    with pytest.raises(MonitorError, match="lifetime=0"):
+        DismissedObservations(radius=0.1, lifetime=0, capacity=1)
+    with pytest.raises(EmbeddingRefused):
+        memory.remember([math.nan, 0.0], step=0)
+
+
+# --- cache file --------------------------------------------------------------------------------------------------
+
+
+def test_E02_cache_refuses_rows_without_a_direction() -> None:
+    with pytest.raises(EmbeddingRefused, match="row 1 has zero norm"):
+        cache_of(("east", "a"), ("zero", "b"))
+    with pytest.raises(EmbeddingRefused, match="row 1, component 0"):
+        cache_of(("east", "a"), ("nan", "b"))
+    with pytest.raises(EmbeddingRefused, match="as float32"):  # finite as a double, infinite as stored
+        EmbeddingCache(TableEmbedder().identity, (NominalObservation("x", "a"),), np.array([[1e200, 1.0]]))  # type: ignore[arg-type]
+
+
+def test_empty_cache_and_empty_group_are_refused() -> None:
+    with pytest.raises(CacheRefused, match="at least one nominal observation"):
+        EmbeddingCache.build(TableEmbedder(), [])
+    with pytest.raises(CacheRefused, match="observation 0 has an empty group"):
+        cache_of(("east", ""))
+
+
+def test_cache_is_immutable() -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        cache_of(*BASE).embeddings[0, 0] = 5.0
+
+
+def test_cache_round_trip_is_exact_and_reproducible(tmp_path: Path) -> None:
+    cache = cache_of(*BASE)
+    cache.save(tmp_path / "one.npz")
+    cache.save(tmp_path / "two.npz")
+    assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()
+    back = EmbeddingCache.load(tmp_path / "one.npz", cache.embedder)
+    assert back.digest == cache.digest and back.observations == cache.observations
+    assert back.embeddings.tobytes() == cache.embeddings.tobytes()
+    assert sorted(os.listdir(tmp_path)) == ["one.npz", "two.npz"]
+    with np.load(tmp_path / "one.npz", allow_pickle=False) as plain:
+        assert plain["embeddings"].shape == (4, 2)
+
+
+def test_cache_of_another_embedder_is_refused(tmp_path: Path) -> None:
+    cache_of(*BASE).save(tmp_path / "c.npz")
+    with pytest.raises(CacheRefused, match="made by table 1"):
+        EmbeddingCache.load(tmp_path / "c.npz", TableEmbedder("2").identity)
+
+
+def test_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "c.npz"
+    cache_of(*BASE).save(path)
+    before = path.read_bytes()
+
+    def full_disk(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.raises(OSError, match="No space"):
+        cache_of(("west", "z")).save(path)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["c.npz"]
+
+
+def test_every_changed_byte_and_every_cut_is_refused_or_harmless(tmp_path: Path) -> None:
+    cache = cache_of(*BASE)
+    cache.save(tmp_path / "c.npz")
+    good = (tmp_path / "c.npz").read_bytes()
+    target = tmp_path / "bad.npz"
+    refused = 0
+    for index in range(0, len(good), 3):
+        target.write_bytes(good[:index] + bytes([good[index] ^ 0x41]) + good[index + 1 :])
+        try:
+            assert EmbeddingCache.load(target, cache.embedder).digest == cache.digest
+        except CacheRefused:
+            refused += 1
+        target.write_bytes(good[:index])
+        with pytest.raises(CacheRefused):
+            EmbeddingCache.load(target, cache.embedder)
+    assert refused > len(good) // 6
+
+
+def _rewrite(path: Path, replacements: dict[str, bytes]) -> None:
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in {**parts, **replacements}.items():
+            archive.writestr(name, data)
+
+
+def test_pickled_arrays_wrong_versions_and_forged_texts_are_refused(tmp_path: Path) -> None:
+    cache, path = cache_of(*BASE), tmp_path / "c.npz"
+    cache.save(path)
+    with zipfile.ZipFile(path) as archive:
+        manifest = archive.read("manifest.json")
+    stream = io.BytesIO()
+    np.lib.format.write_array(stream, np.array([{"x": 1}], dtype=object), allow_pickle=True)
+    assert pickle.dumps({"x": 1})[:1] in stream.getvalue()
+    for part, data, message in [
+        ("embeddings.npy", stream.getvalue(), "not a readable embedding cache"),
+        ("manifest.json", manifest.replace(b'"schema_version":"1"', b'"schema_version":"2"'), "schema_version is '2'"),
+        ("manifest.json", manifest.replace(b'"text":"north"', b'"text":"south"'), "text of observation 2"),
+        ("manifest.json", manifest.replace(b'"count":4', b'"count":5'), "says 5 observations"),
+        ("manifest.json", manifest.replace(b'{"count"', b'{"colour":1,"count"'), "expected .*sha256"),
+        ("manifest.json", b"[]", "malformed"),
+        ("manifest.json", b"\xff", "not a readable embedding cache"),
+        ("extra", b"", "found the parts"),
+    ]:
+        cache.save(path)
+        _rewrite(path, {part: data})
+        with pytest.raises(CacheRefused, match=message):
+            EmbeddingCache.load(path, cache.embedder)
+    changed = io.BytesIO()
+    np.lib.format.write_array(changed, np.array(cache.embeddings) * np.float32(2), allow_pickle=False)
+    cache.save(path)
+    _rewrite(path, {"embeddings.npy": changed.getvalue()})
+    with pytest.raises(CacheRefused, match="the file was changed"):
+        EmbeddingCache.load(path, cache.embedder)
+
+
+def test_missing_cache_file_is_an_os_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        EmbeddingCache.load(tmp_path / "none.npz", TableEmbedder().identity)
+
+
+def test_calibration_is_a_plain_value() -> None:
+    result = calibrate(cache_of(*BASE), TopK(1), alpha="1/2", unit=PerObservation())
+    assert pickle.loads(pickle.dumps(result)) == result
+    assert result.alpha == Fraction(1, 2)
