@@ -89,11 +89,14 @@ def test_leave_out_is_by_group_by_hand() -> None:
 def test_threshold_by_hand() -> None:
     cache = cache_of(*BASE)
     half = calibrate(cache, TopK(1), alpha="1/2", unit=PerObservation())
-    assert (half.threshold, half.rank, half.count) == (pytest.approx(-0.8, abs=1e-6), 2, 4)
+    assert half.threshold == pytest.approx(-0.8, abs=1e-6)
+    assert (half.rank, half.count) == (2, 4)
     most = calibrate(cache, TopK(1), alpha="3/4", unit=PerObservation())
-    assert (most.threshold, most.rank) == (pytest.approx(-0.6, abs=1e-6), 3)
+    assert most.threshold == pytest.approx(-0.6, abs=1e-6)
+    assert most.rank == 3
     flights = calibrate(cache, TopK(1), alpha="2/3", unit=PerGroup())
-    assert (flights.threshold, flights.rank, flights.count) == (pytest.approx(-0.8, abs=1e-6), 2, 3)
+    assert flights.threshold == pytest.approx(-0.8, abs=1e-6)
+    assert (flights.rank, flights.count) == (2, 3)
     assert "promises nothing" in half.statement
 
 
@@ -161,9 +164,11 @@ def test_detection_names_score_threshold_and_nearest_text() -> None:
     quiet = detector().detect("north")
     assert (quiet.alarm, quiet.cause, quiet.score) == (False, Cause.WITHIN_THRESHOLD, -1.0)
     loud = detector().detect("west")
-    assert (loud.alarm, loud.cause, loud.score) == (True, Cause.ABOVE_THRESHOLD, pytest.approx(0.0))
+    assert (loud.alarm, loud.cause) == (True, Cause.ABOVE_THRESHOLD)
+    assert loud.score == pytest.approx(0.0)
     assert loud.nearest is not None
-    assert (loud.nearest.text, loud.nearest.group, loud.nearest.similarity) == ("north", "b", pytest.approx(0.0))
+    assert (loud.nearest.text, loud.nearest.group) == ("north", "b")
+    assert loud.nearest.similarity == pytest.approx(0.0)
 
 
 @pytest.mark.parametrize(
@@ -268,7 +273,7 @@ def test_E02_cache_refuses_rows_without_a_direction() -> None:
     with pytest.raises(EmbeddingRefused, match="row 1, component 0"):
         cache_of(("east", "a"), ("nan", "b"))
     with pytest.raises(EmbeddingRefused, match="as float32"):  # finite as a double, infinite as stored
-        EmbeddingCache(TableEmbedder().identity, (NominalObservation("x", "a"),), np.array([[1e200, 1.0]]))  # type: ignore[arg-type]
+        EmbeddingCache(TableEmbedder().identity, (NominalObservation("x", "a"),), np.array([[1e200, 1.0]]))
 
 
 def test_empty_cache_and_empty_group_are_refused() -> None:
