@@ -1,6 +1,11 @@
 """Recovery sets: synthesis, exact evidence, and Z3's second opinion. Everything here proposes; the kernel decides."""
 
-from aesop_verified.recovery.assured import NotAssured, assured, assured_system, recovery_evidence
+from aesop_verified.recovery.assured import (
+    NotAssured,
+    assured,
+    assured_system,
+    recovery_evidence,
+)
 from aesop_verified.recovery.gains import NotStabilisable
 from aesop_verified.recovery.synthesis import Synthesis, SynthesisFailed, synthesise
 

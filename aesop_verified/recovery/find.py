@@ -139,7 +139,11 @@ def dimension_evidence(polytope: Polytope) -> DimensionEvidence | fmpq_mat:
     start = program.feasible_point()
     if isinstance(start, Infeasible):
         return start.multipliers
-    points, normals, values, upper, lower = [start], [], [], [], []
+    points: list[fmpq_mat] = [start]
+    normals: list[fmpq_mat] = []
+    values: list[fmpq] = []
+    upper: list[fmpq_mat] = []
+    lower: list[fmpq_mat] = []
     while len(points) - 1 + len(normals) < n:
         spanned = [p - points[0] for p in points[1:]] + normals
         direction = _orthogonal(spanned, n)

@@ -163,18 +163,18 @@ class Dictionary:
         for b, row in zip(self.basic, self.rows):
             if b >= self.r and c[b - self.r]:
                 weight = c[b - self.r]
-                for k, v in enumerate(row):
-                    if v:
-                        goal[k] += weight * v
-        for j, v in enumerate(self.nonbasic):
-            if v >= self.r:
-                goal[j] += c[v - self.r]
+                for k, entry in enumerate(row):
+                    if entry:
+                        goal[k] += weight * entry
+        for j, variable in enumerate(self.nonbasic):
+            if variable >= self.r:
+                goal[j] += c[variable - self.r]
         column = self._ascend(goal)
         if column is None:
             multipliers = [_ZERO] * self.r
-            for j, v in enumerate(self.nonbasic):
-                if v < self.r:
-                    multipliers[v] = -goal[j]
+            for j, variable in enumerate(self.nonbasic):
+                if variable < self.r:
+                    multipliers[variable] = -goal[j]
             return OptimalRows(self.point(), multipliers)
         sign = _ONE if goal[column] > 0 else -_ONE
         direction = [_ZERO] * self.n

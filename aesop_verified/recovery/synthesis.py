@@ -16,13 +16,26 @@ from aesop_verified.kernel.errors import AesopError
 from aesop_verified.kernel.model import RecoverySet, System, grid_shrunk
 from aesop_verified.kernel.polytope import Polytope
 from aesop_verified.kernel.rational import stacked, text, zeros
-from aesop_verified.recovery.axes import Axis, block, decoupled_axes, embedded, projected, section
+from aesop_verified.recovery.axes import (
+    Axis,
+    block,
+    decoupled_axes,
+    embedded,
+    projected,
+    section,
+)
 from aesop_verified.recovery.equilibrium import Centre, centre
 from aesop_verified.recovery.gains import spectral_radius, tube_gain
-from aesop_verified.recovery.invariant_subset import Invariant, Outcome, invariant_subset
+from aesop_verified.recovery.invariant_subset import (
+    Invariant,
+    NoInvariantSubset,
+    Outcome,
+    invariant_subset,
+)
 from aesop_verified.recovery.lp import LinearProgram, Optimal
 from aesop_verified.recovery.redundancy import remove_redundant
-from aesop_verified.system.description import SynthesisRequest, SystemDescription
+from aesop_verified.system.description import SystemDescription
+from aesop_verified.system.parts import SynthesisRequest
 
 _CONTRACTIONS = (fmpq(98, 100), fmpq(995, 1000), fmpq(1))
 
@@ -197,5 +210,5 @@ def _contract(M: fmpq_mat, c: fmpq_mat, constraint: Polytope, W: Disturbance, sc
 
 
 def _reason(outcome: Outcome) -> str:
-    kind = "the cuts leave nothing" if not hasattr(outcome, "polytope") and hasattr(outcome, "contraction") else "not finitely determined"
+    kind = "the cuts leave nothing" if isinstance(outcome, NoInvariantSubset) else "not finitely determined"
     return f"{kind} after {outcome.cuts} cuts"
