@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from flint import fmpq, fmpq_mat
 
@@ -22,7 +22,17 @@ from aesop_verified.kernel.rational import require_shape
 from aesop_verified.system.arrays import SystemArrays, to_arrays
 from aesop_verified.system.canonical import canonical
 from aesop_verified.system.numbers import decimal
-from aesop_verified.system.parts import Costs, DescribedSummand, GivenSet, RecoveryRegion, SynthesisRequest, Variable, Box
+from aesop_verified.system.parts import (
+    Box,
+    Costs,
+    DescribedSummand,
+    GivenSet,
+    RecoveryRegion,
+    SynthesisRequest,
+    Variable,
+    positive_semidefinite,
+    require_name,
+)
 
 DEFAULT_QUANTUM = fmpq(1, 2**30)
 MAX_HORIZON = 10_000
@@ -169,6 +179,15 @@ class SystemDescription:
             consensus_horizon=self.consensus_horizon, quantum=self.quantum, fallback_order=self.fallback_order,
         )  # fmt: skip
 
+    def completed(self, tube_gain: fmpq_mat | None = None, recovery_sets: Iterable[RecoverySet] = ()) -> SystemDescription:
+        """This description with everything synthesised filled in; arguments and errors as in `build`."""
+        system = self.build(tube_gain, recovery_sets)
+        regions = []
+        for region, built in zip(self.recovery_regions, system.recovery_sets):
+            given = GivenSet(built.polytope, built.gain, built.offset)
+            regions.append(region if isinstance(region.content, GivenSet) else replace(region, content=given))
+        return replace(self, tube_gain=system.gain, recovery_regions=tuple(regions))
+
     def _gain(self, synthesised: fmpq_mat | None) -> fmpq_mat:
         if self.tube_gain is None:
             if synthesised is None:
@@ -207,6 +226,8 @@ def check(d: SystemDescription) -> None:
     if n < 1 or m < 1:
         raise UsageError(f"the system has {n} states and {m} inputs, expected at least one of each")
     names = d.state_names + d.input_names
+    for name in (d.name, *names, *d.recovery_names, *(s.name for s in d.disturbance + d.estimate_error)):
+        require_name(name)
     if len(set(names)) != len(names):
         raise UsageError(f"the states and inputs are named {list(names)}, expected distinct names")
     require_shape("A", d.A, n, n)
@@ -218,7 +239,11 @@ def check(d: SystemDescription) -> None:
         require_shape("the tube gain", d.tube_gain, m, n)
     for name, matrix, size in (("state", d.costs.state, n), ("input", d.costs.input, m), ("terminal", d.costs.terminal, n)):
         require_shape(f"the {name} cost", matrix, size, size)
+        if matrix != matrix.transpose() or not positive_semidefinite(matrix):
+            raise UsageError(f"the {name} cost is not symmetric and positive semidefinite: the cost must be convex")
     require_shape("the goal", d.costs.goal, n, 1)
+    if d.costs.recovery_input < 0 or d.quantum < 0:
+        raise UsageError(f"the weight of recovery inputs is {d.costs.recovery_input} and the quantum {d.quantum}, expected at least 0")
     if d.initial.n != n:
         raise UsageError(f"the initial box has dimension {d.initial.n}, expected {n}")
     d.initial.vertices()
@@ -234,6 +259,12 @@ def check(d: SystemDescription) -> None:
         raise UsageError("the scales are expected to be positive, one for each state and input")
     for r in d.recovery_regions:
         _check_region(r, n, m)
+    for what, summands, known in (("disturbance", d.disturbance, d.disturbance_set()), ("estimate error", d.estimate_error, d.estimate_error_set())):
+        if len({s.name for s in summands}) != len(known.summands):
+            raise UsageError(f"the summands of the {what} are named {[s.name for s in summands]}, expected distinct names")
+    for s in d.estimate_error:
+        if any(not lo <= 0 <= hi for lo, hi in zip(s.lower.entries(), s.upper.entries())):
+            raise UsageError(f"the summand {s.name!r} of the estimate error does not contain 0: an estimate may be exact")
 
 
 def _check_region(r: RecoveryRegion, n: int, m: int) -> None:

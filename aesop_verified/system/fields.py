@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from flint import fmpq, fmpq_mat
 
+from aesop_verified.kernel.errors import UsageError
 from aesop_verified.system.document import ListNode, MapNode, Node, ScalarNode
 from aesop_verified.system.errors import FieldError, Position, Problem, Problems, suggestion
 from aesop_verified.system.numbers import NumberRefused, read_number, split_quantity
-from aesop_verified.system.parts import Variable
+from aesop_verified.system.parts import Variable, require_name
 from aesop_verified.system.units import UnitRefused, conversion, read_unit
 
-NAME_PATTERN = r"[a-z][a-z0-9_]*"
-MISREAD_NAMES = ("yes", "no", "on", "off", "true", "false", "null")
-"""Words that other YAML readers do not take as text."""
-RESERVED_NAMES = ("max", "min", "nominal", "synthesise")
 _LIST_OR_SCALAR = {ScalarNode: "the text", ListNode: "a list", MapNode: "a mapping"}
 
 
@@ -105,13 +101,10 @@ class Field:
 
     def checked_name(self, name: str) -> str:
         """`name`, when it is one."""
-        if not re.fullmatch(NAME_PATTERN, name):
-            raise self.error(f"found the name {name[:60]!r}, expected lower-case letters, digits and underscores after a letter, such as x or landing_pad")
-        if name in MISREAD_NAMES:
-            raise self.error(f"found the name {name!r}, which other YAML readers take for a truth value or for nothing; choose another name")
-        if name in RESERVED_NAMES:
-            raise self.error(f"found the name {name!r}, which has a meaning of its own; choose another name (reserved are {', '.join(RESERVED_NAMES)})")
-        return name
+        try:
+            return require_name(name)
+        except UsageError as error:
+            raise self.error(str(error)) from None
 
     def number(self) -> fmpq:
         """A number without a unit."""

@@ -18,7 +18,7 @@ NUMBER_PATTERN = rf"[+-]?{_INTEGER}(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{{1,3}})?|[+-]?
 _NUMBER = re.compile(NUMBER_PATTERN)
 _QUANTITY = re.compile(rf"({NUMBER_PATTERN})(?:\s+(\S+))?")
 EXPECTED = "a number such as 1.5, -2, 1/3, 2.5e-3 or 2^-30"
-_MAX_LENGTH = 2_000
+_MAX_LENGTH = 20_000
 
 _HINTS: tuple[tuple[str, str], ...] = (
     (r"\s*", "write the number"),

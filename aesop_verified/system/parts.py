@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
@@ -11,9 +12,26 @@ from flint import fmpq, fmpq_mat
 from aesop_verified.kernel.disturbance import Summand
 from aesop_verified.kernel.errors import UsageError
 from aesop_verified.kernel.polytope import Polytope
+from aesop_verified.kernel.rational import rows_of
 
 DEFAULT_RECOVERY_INPUT_WEIGHT = fmpq(1, 10_000)
 """The regularisation of recovery inputs that theory 7 measured."""
+
+NAME_PATTERN = r"[a-z][a-z0-9_]*"
+MISREAD_NAMES = ("yes", "no", "on", "off", "true", "false", "null")
+"""Words that other YAML readers do not take as text."""
+RESERVED_NAMES = ("max", "min", "nominal", "synthesise")
+
+
+def require_name(name: str) -> str:
+    """`name`, when it can be the name of a state, an input, a set or a system; raises UsageError otherwise."""
+    if not re.fullmatch(NAME_PATTERN, name):
+        raise UsageError(f"found the name {name[:60]!r}, expected lower-case letters, digits and underscores after a letter, such as x or landing_pad")
+    if name in MISREAD_NAMES:
+        raise UsageError(f"found the name {name!r}, which other YAML readers take for a truth value or for nothing; choose another name")
+    if name in RESERVED_NAMES:
+        raise UsageError(f"found the name {name!r}, which has a meaning of its own; choose another name (reserved are {', '.join(RESERVED_NAMES)})")
+    return name
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +44,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """{x : lower <= x <= upper}; None is no bound on that side."""
+    """{x : lower <= x <= upper}; a component has two bounds, or None twice when it has none."""
 
     lower: tuple[fmpq | None, ...]
     upper: tuple[fmpq | None, ...]
@@ -34,6 +52,9 @@ class Box:
     def __post_init__(self) -> None:
         if len(self.lower) != len(self.upper):
             raise UsageError(f"a box has {len(self.lower)} lower and {len(self.upper)} upper bounds, expected as many")
+        for i, (lo, hi) in enumerate(zip(self.lower, self.upper)):
+            if (lo is None) != (hi is None):
+                raise UsageError(f"component {i} of a box has a bound on one side only, expected both or none; give one-sided bounds as rows of a polytope")
 
     @property
     def n(self) -> int:
@@ -55,21 +76,21 @@ class Box:
         """The distinct vertices of a bounded box, as columns of shape (n, 1).
 
         Raises:
-            UsageError: when a side is unbounded.
+            UsageError: when a component is unbounded.
         """
         sides = []
         for i, (lo, hi) in enumerate(zip(self.lower, self.upper)):
             if lo is None or hi is None:
-                raise UsageError(f"the box has no bound on one side of component {i}; only a bounded box has vertices")
+                raise UsageError(f"the box has no bounds on component {i}; only a bounded box has vertices")
             sides.append([lo] if lo == hi else [lo, hi])
         return (fmpq_mat(self.n, 1, list(corner)) for corner in product(*sides))
 
     def centre(self) -> fmpq_mat:
-        """The mid-point of a bounded box, shape (n, 1); raises UsageError when a side is unbounded."""
+        """The mid-point of a bounded box, shape (n, 1); raises UsageError when a component is unbounded."""
         middle = []
         for i, (lo, hi) in enumerate(zip(self.lower, self.upper)):
             if lo is None or hi is None:
-                raise UsageError(f"the box has no bound on one side of component {i}; only a bounded box has a centre")
+                raise UsageError(f"the box has no bounds on component {i}; only a bounded box has a centre")
             middle.append((lo + hi) / 2)
         return fmpq_mat(self.n, 1, middle)
 
@@ -130,3 +151,18 @@ class Costs:
     terminal: fmpq_mat
     goal: fmpq_mat
     recovery_input: fmpq = DEFAULT_RECOVERY_INPUT_WEIGHT
+
+
+def positive_semidefinite(matrix: fmpq_mat) -> bool:
+    """Whether a symmetric matrix is positive semidefinite, exactly, by elimination (a zero pivot needs a zero row)."""
+    rows = rows_of(matrix)
+    for k in range(len(rows)):
+        pivot = rows[k][k]
+        if pivot < 0 or (pivot == 0 and any(v != 0 for v in rows[k][k:])):
+            return False
+        if pivot == 0:
+            continue
+        for i in range(k + 1, len(rows)):
+            factor = rows[i][k] / pivot
+            rows[i] = [a - factor * b for a, b in zip(rows[i], rows[k])]
+    return True

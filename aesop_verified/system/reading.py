@@ -48,10 +48,9 @@ from aesop_verified.system.description import DEFAULT_QUANTUM, MAX_HORIZON, Syst
 from aesop_verified.system.document import Node, ScalarNode, read_document
 from aesop_verified.system.errors import Arguments, Problem, Problems, SystemFileError, Value, suggestion
 from aesop_verified.system.fields import Field
-from aesop_verified.system.numbers import NumberRefused, decimal, split_quantity
 from aesop_verified.system.parts import GivenSet, RecoveryRegion, SynthesisRequest, Variable
 from aesop_verified.system.sets import read_box, read_costs, read_initial, read_polytope, read_summands
-from aesop_verified.system.units import UnitRefused, conversion
+from aesop_verified.system.times import EXPECTED, whole_steps
 
 REQUIRED = (
     "schema_version", "name", "dt", "states", "inputs", "dynamics", "state_set", "input_set", "tube_gain",
@@ -179,20 +178,10 @@ def read_dt(field: Field) -> fmpq:
 
 def read_steps(field: Field, dt: fmpq) -> int:
     """A number of steps: a whole number, or a time that is a whole multiple of dt (exactly)."""
-    expected = "a whole number of steps such as 40, or a time such as '4 s'"
     try:
-        value, unit = split_quantity(field.text(expected))
-        steps = value if unit in ("", "step", "steps") else value * conversion(unit, "s") / dt
-    except (NumberRefused, UnitRefused) as refused:
-        raise field.error(str(refused)) from None
-    if steps.q != 1 or steps < 0:
-        advice = ""
-        if unit not in ("", "step", "steps") and steps > 0:
-            low = steps.floor()
-            times = " or ".join(f"{decimal(k * dt)} s ({k} steps)" for k in (low, low + 1) if k > 0)
-            advice = f"; that is {decimal(steps)} steps of {decimal(dt)} s: write {times}"
-        raise field.error(f"{field.found()}, expected {expected}{advice}")
-    return int(steps.p)
+        return whole_steps(field.text(EXPECTED), dt)
+    except UsageError as error:
+        raise field.error(str(error)) from None
 
 
 def read_variables(field: Field) -> tuple[Variable, ...]:

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from flint import fmpq, fmpq_mat
 
 from aesop_verified.kernel.polytope import Polytope
-from aesop_verified.kernel.rational import rows_of
 from aesop_verified.system.fields import Field
-from aesop_verified.system.parts import DEFAULT_RECOVERY_INPUT_WEIGHT, Box, Costs, DescribedSummand, Variable
+from aesop_verified.system.parts import DEFAULT_RECOVERY_INPUT_WEIGHT, Box, Costs, DescribedSummand, Variable, positive_semidefinite
 
 Variables = Sequence[Variable]
 
@@ -162,18 +161,3 @@ def _weights(field: Field, variables: Variables, what: str) -> fmpq_mat:
         elif value is not None:
             result[i, i] = value
     return result
-
-
-def positive_semidefinite(matrix: fmpq_mat) -> bool:
-    """Whether a symmetric matrix is positive semidefinite, exactly, by elimination (a zero pivot needs a zero row)."""
-    rows = rows_of(matrix)
-    for k in range(len(rows)):
-        pivot = rows[k][k]
-        if pivot < 0 or (pivot == 0 and any(v != 0 for v in rows[k][k:])):
-            return False
-        if pivot == 0:
-            continue
-        for i in range(k + 1, len(rows)):
-            factor = rows[i][k] / pivot
-            rows[i] = [a - factor * b for a, b in zip(rows[i], rows[k])]
-    return True
