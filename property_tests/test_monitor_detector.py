@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import json
 import math
 import os
 import pickle
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from aesop_verified.monitor import (
     CacheRefused,
+    Calibration,
     CalibrationRefused,
     Cause,
     Detection,
@@ -383,7 +385,43 @@ def test_missing_cache_file_is_an_os_error(tmp_path: Path) -> None:
         EmbeddingCache.load(tmp_path / "none.npz", TableEmbedder().identity)
 
 
-def test_calibration_is_a_plain_value() -> None:
-    result = calibrate(cache_of(*BASE), TopK(1), alpha="1/2", unit=PerObservation())
-    assert pickle.loads(pickle.dumps(result)) == result
-    assert result.alpha == Fraction(1, 2)
+def test_calibration_survives_pickle_and_json() -> None:
+    finite = calibrate(cache_of(*BASE), TopK(1), alpha="1/2", unit=PerObservation())
+    infinite = calibrate_conformal(cache_of(("east", "a")), cache_of(("north", "h")), TopK(1), alpha="0.9")
+    assert infinite.threshold == math.inf
+    for result in (finite, infinite):
+        assert pickle.loads(pickle.dumps(result)) == result
+        assert Calibration.from_json(json.loads(json.dumps(result.to_json(), allow_nan=False))) == result
+    assert finite.alpha == Fraction(1, 2)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"threshold": math.nan}, "threshold: found nan"),
+        ({"threshold": -math.inf}, "threshold: found -inf"),
+        ({"threshold": "low"}, "calibration.threshold: found 'low'"),
+        ({"alpha": "2"}, "strictly between 0 and 1"),
+        ({"rank": True}, "calibration.rank: found True"),
+        ({"method": "guess"}, "calibration.method: found 'guess'"),
+        ({"notes": [1]}, "calibration.notes"),
+        ({"extra": 1}, "expected an object with the keys"),
+    ],
+)
+def test_malformed_calibrations_name_the_field(change: dict[str, object], message: str) -> None:
+    good = calibrate(cache_of(*BASE), TopK(1), alpha="1/2", unit=PerObservation()).to_json()
+    with pytest.raises(CalibrationRefused, match=message):
+        Calibration.from_json({**good, **change})
+
+
+def test_detections_are_plain_values() -> None:
+    loud = detector().detect("west").to_json()
+    assert json.loads(json.dumps(loud, allow_nan=False)) == loud
+    assert (loud["alarm"], loud["cause"]) == (True, "above_threshold")
+    assert detector().detect(None).to_json()["nearest"] is None
+
+
+def test_texts_that_are_not_unicode_are_refused_or_alarm() -> None:
+    with pytest.raises(CacheRefused, match="observation 0 is not valid Unicode"):
+        EmbeddingCache(TableEmbedder().identity, (NominalObservation("\ud800", "a"),), np.ones((1, 2), dtype=np.float32))
+    assert detector().detect("\ud800").alarm

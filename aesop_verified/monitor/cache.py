@@ -67,6 +67,10 @@ class EmbeddingCache:
         for index, observation in enumerate(self.observations):
             if not observation.group:
                 raise CacheRefused(f"observation {index} has an empty group; name the flight or route that it comes from")
+            try:
+                (observation.text + observation.group).encode("utf-8")
+            except UnicodeEncodeError as error:
+                raise CacheRefused(f"observation {index} is not valid Unicode text ({error}); read it as UTF-8") from None
         with np.errstate(over="ignore"):  # what overflows is refused two lines below
             frozen = np.array(self.embeddings, dtype=np.float32, order="C")
         frozen.setflags(write=False)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -80,6 +81,42 @@ class Calibration:
     cache_digest: str
     statement: str
     notes: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; alpha as "p/q", an infinite threshold as "infinity"; `from_json` reads them back exactly."""
+        return {
+            **{item.name: getattr(self, item.name) for item in fields(self)},
+            "threshold": "infinity" if math.isinf(self.threshold) else self.threshold,
+            "alpha": str(self.alpha),
+            "method": self.method.name.lower(),
+            "notes": list(self.notes),
+        }
+
+    @classmethod
+    def from_json(cls, value: Any) -> Calibration:
+        """Read what `to_json` wrote; raises `CalibrationRefused`, naming the field, for anything else."""
+        kinds: dict[str, type] = {
+            "threshold": float, "alpha": str, "rank": int, "count": int, "method": str, "unit": str, "score": str,
+            "groups": int, "largest_group": int, "cache_digest": str, "statement": str, "notes": list,
+        }
+        if not isinstance(value, dict) or set(value) != set(kinds):
+            raise CalibrationRefused(f"calibration: found {value!r:.80}, expected an object with the keys {sorted(kinds)}")
+        read = dict(value)
+        if read["threshold"] == "infinity":
+            read["threshold"] = math.inf
+        for key, kind in kinds.items():
+            if type(read[key]) is not kind:
+                raise CalibrationRefused(f"calibration.{key}: found {value[key]!r:.60}, expected {kind.__name__}; calibrate again")
+        if math.isnan(read["threshold"]) or read["threshold"] == -math.inf:
+            raise CalibrationRefused(f"calibration.threshold: found {read['threshold']!r}, expected a number; calibrate again")
+        if read["method"] not in (method.name.lower() for method in Method):
+            raise CalibrationRefused(f"calibration.method: found {read['method']!r}, expected empirical or conformal")
+        if not all(isinstance(note, str) for note in read["notes"]):
+            raise CalibrationRefused("calibration.notes: expected texts only")
+        read["alpha"] = exact_level(read["alpha"])
+        read["method"] = Method[read["method"].upper()]
+        read["notes"] = tuple(read["notes"])
+        return cls(**read)
 
 
 def false_alarm_level(*, alarms_per_hour: ExactNumber, step_seconds: ExactNumber, steps: int) -> Fraction:

