@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -200,6 +200,7 @@ def test_M06_no_quiet_detection_can_be_built_without_a_score_within_the_threshol
             Detection(alarm=False, cause=Cause.WITHIN_THRESHOLD, threshold=threshold, score=0.0)
 
 
+@settings(deadline=None)
 @given(st.sampled_from(Cause), st.booleans())
 def test_alarm_and_cause_agree(cause: Cause, alarm: bool) -> None:
     silent = cause in (Cause.WITHIN_THRESHOLD, Cause.DISMISSED)

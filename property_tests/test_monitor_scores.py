@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from aesop_verified.monitor import (
@@ -135,6 +135,7 @@ def test_ranks_by_hand() -> None:
     assert empirical_quantile([3.0, 1.0, 2.0, 2.0], "0.76") == 3.0
 
 
+@settings(deadline=None)
 @given(SCORES, LEVELS)
 @example([1.0], Fraction(1, 1000))
 @example([2.0, 2.0, 2.0], Fraction(999, 1000))
@@ -156,6 +157,7 @@ def test_C03_rank_is_not_clamped() -> None:
     assert conformal_quantile([], "9/10") == math.inf
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(-9, 9).map(float), min_size=1, max_size=25), LEVELS)
 def test_conformal_threshold_covers_every_exchangeable_draw(values: list[float], alpha: Fraction) -> None:
     # Each of the N + 1 values is equally likely to be the new one: count those that exceed the threshold of the rest.
@@ -187,6 +189,7 @@ def test_false_alarm_budget_by_hand() -> None:
         false_alarm_level(alarms_per_hour=0, step_seconds="0.1", steps=1)
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(-5, 5).map(float), max_size=12), st.integers(1, 6))
 def test_window_maxima_are_the_maxima_of_whole_windows(values: list[float], steps: int) -> None:
     found = window_maxima(values, steps)

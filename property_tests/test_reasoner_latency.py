@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import comb
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aesop_verified.reasoner import ReasonerError, bound_rank, consensus_horizon_for, latency_bound, steps_for
@@ -29,6 +29,7 @@ def test_small_ranks_by_hand() -> None:
     assert bound_rank(0, "1/2", "1/2") is None
 
 
+@settings(deadline=None)
 @given(
     st.integers(0, 40), st.fractions(Fraction(1, 50), Fraction(49, 50), max_denominator=50),
     st.fractions(Fraction(1, 50), Fraction(49, 50), max_denominator=50),
