@@ -113,6 +113,6 @@ class CondensedProgram:
         constant = self._c0 + float(self._c1 @ state + state @ self._C2 @ state)
         return self.program.vectors(self._q0 + self._Qx @ state, self._lower + shift, self._upper + shift, constant)
 
-    def inputs(self, z: Vector) -> list[Matrix]:
-        """The inputs of each trajectory, shape (T + 1, m) each."""
-        return self.model.paths(z.reshape(len(self.model.tree.nodes), self.model.m))
+    def node_inputs(self, z: Vector) -> Matrix:
+        """The input of each node, shape (nodes, m)."""
+        return z.reshape(len(self.model.tree.nodes), self.model.m)

@@ -18,6 +18,7 @@ from aesop_verified.kernel.errors import UsageError
 from aesop_verified.kernel.model import System
 from aesop_verified.planning.problem import PlanningModel, QuadraticCost, SetFamily, Terminal
 from aesop_verified.planning.program import Matrix, Vector
+from aesop_verified.system.description import SystemDescription
 
 MARGIN = 1e-7
 """The named margin: every facet of a scaled set is moved in by this (theory 7)."""
@@ -40,6 +41,15 @@ class Scaling:
         return cls(np.ones(n), np.ones(m))
 
     @classmethod
+    def described(cls, description: SystemDescription) -> Scaling:
+        """The scales of a system file where it gives any, else the half-widths of its sets."""
+        state, inputs = ([as_float(v) for v in scale] for scale in (description.state_scale, description.input_scale))
+        if set(state + inputs) != {1.0}:
+            return cls(np.array(state), np.array(inputs))
+        X, U = description.state_set, description.input_set
+        return cls(half_widths(floats(X.G), floats(X.h).ravel()), half_widths(floats(U.G), floats(U.h).ravel()))
+
+    @classmethod
     def of(cls, system: System) -> Scaling:
         """Half-widths of X and U; 1 for a coordinate in which a set is unbounded or a point."""
         return cls(
@@ -50,8 +60,20 @@ class Scaling:
         """The same cost in scaled units."""
         S, I = self.state, self.input
         return QuadraticCost(
-            cost.Q * np.outer(S, S), cost.R * np.outer(I, I), cost.P * np.outer(S, S), cost.goal / S, cost.rest / I, cost.regularisation
+            cost.Q * np.outer(S, S), cost.R * np.outer(I, I), cost.P * np.outer(S, S), cost.goal / S, cost.rest / I, cost.recovery * np.outer(I, I)
         )
+
+
+def described_cost(description: SystemDescription) -> QuadraticCost:
+    """The cost of a system file, in its units.
+
+    Raises:
+        UsageError: when an input, or a recovery branch's input, has no cost (`costs.input`, `costs.recovery_input`).
+    """
+    costs = description.costs
+    weight = as_float(costs.recovery_input) * np.eye(description.m)
+    rest = np.zeros(description.m)
+    return QuadraticCost(floats(costs.state), floats(costs.input), floats(costs.terminal), floats(costs.goal).ravel(), rest, weight)
 
 
 def planning_model(system: System, cost: QuadraticCost, scaling: Scaling, *, margin: float = MARGIN) -> PlanningModel:

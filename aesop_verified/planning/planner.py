@@ -19,12 +19,13 @@ from aesop_verified.kernel.events import Request
 from aesop_verified.kernel.model import System
 from aesop_verified.kernel.plan import Plan
 from aesop_verified.kernel.rational import from_double
-from aesop_verified.planning.float_image import MARGIN, Scaling, as_float, planning_model
-from aesop_verified.planning.pricing import NoPlan, PriceBook, ProgramStore, Solved
+from aesop_verified.planning.float_image import MARGIN, Scaling, as_float, described_cost, planning_model
+from aesop_verified.planning.pricing import Cost, NoPlan, Price, PriceBook, ProgramStore, Solved
 from aesop_verified.planning.problem import NOMINAL, PlanningModel, QuadraticCost
 from aesop_verified.planning.program import Vector
 from aesop_verified.planning.selection import AsManyAsAffordable, SelectionPolicy
 from aesop_verified.planning.status import SolveStatus, weakest
+from aesop_verified.system.description import SystemDescription
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,12 +46,23 @@ class PlannerSpec:
 
     @classmethod
     def of(
-        cls, system: System, cost: QuadraticCost, *, policy: SelectionPolicy | None = None, margin: float = MARGIN, scaled: bool = True
+        cls,
+        system: System,
+        cost: QuadraticCost,
+        *,
+        policy: SelectionPolicy | None = None,
+        margin: float = MARGIN,
+        scaling: Scaling | None = None,
     ) -> PlannerSpec:
-        """The spec for an exact system and a cost in the units of its file."""
-        scaling = Scaling.of(system) if scaled else Scaling.none(system.n, system.m)
+        """The spec for an exact system and a cost in its units; scaled by the half-widths of X and U by default."""
+        scaling = Scaling.of(system) if scaling is None else scaling
         model = planning_model(system, cost, scaling, margin=margin)
         return cls(model, scaling, as_float(system.quantum), policy if policy is not None else AsManyAsAffordable())
+
+    @classmethod
+    def described(cls, description: SystemDescription, system: System, *, policy: SelectionPolicy | None = None) -> PlannerSpec:
+        """The spec for a system file and the complete system that was made from it."""
+        return cls.of(system, described_cost(description), policy=policy, scaling=Scaling.described(description))
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +74,7 @@ class ProposedPlan:
         nominal: shape (m, T + 1); whole multiples of the quantum when `whole`, else doubles.
         recovery: one array of the same shape for each option.
         whole: whether the arrays count quanta (int64) or hold doubles.
-        cost: the optimal value of Eq. (3) before rounding.
+        cost: of the optimum of Eq. (3), before rounding.
     """
 
     options: tuple[str, ...]
@@ -71,7 +83,7 @@ class ProposedPlan:
     nominal: NDArray[np.int64] | NDArray[np.float64]
     recovery: tuple[NDArray[np.int64] | NDArray[np.float64], ...]
     whole: bool
-    cost: float
+    cost: Cost
 
     def plan(self, system: System) -> Plan:
         """The kernel's plan: exact inputs, to be certified."""
@@ -100,13 +112,13 @@ class Planned:
     Attributes:
         candidates: non-empty.
         dropped: for each option that the first candidate does not keep, why.
-        prices: the optimal cost of every set of options that was considered, or why it has none.
+        prices: the cost of every set of options that was considered, or why it has none.
         solves: how many programs were solved.
     """
 
     candidates: tuple[ProposedPlan, ...]
     dropped: Mapping[str, str]
-    prices: Mapping[tuple[str, ...], float | NoPlan]
+    prices: Mapping[tuple[str, ...], Price]
     solves: int
 
     def plans(self, system: System) -> tuple[Plan, ...]:
@@ -182,7 +194,7 @@ class Planner:
                 _price_all(request.options, book)
             choice = self.spec.policy.choose(request.options, book)
             ranking, dropped = choice.ranking, dict(choice.dropped)
-        answers = [book.solution(options) for options in ranking]
+        answers = book.solutions(ranking)
         plans = tuple(self._proposed(answer) for answer in answers if isinstance(answer, Solved))
         solves = self._store.solves - before
         if plans:

@@ -9,6 +9,7 @@ infeasible set makes all its supersets infeasible, without a solve.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -17,7 +18,7 @@ import numpy as np
 from aesop_verified.planning.condensed import CondensedProgram
 from aesop_verified.planning.daqp_solver import DaqpSolver
 from aesop_verified.planning.piqp_solver import PiqpSolver
-from aesop_verified.planning.problem import NOMINAL, PlanningModel, PlanningProblem
+from aesop_verified.planning.problem import NOMINAL, PlanningModel, PlanningProblem, violations
 from aesop_verified.planning.program import Matrix, QpFailure, QpSolution, Vector
 from aesop_verified.planning.separation import Block
 from aesop_verified.planning.sparse_form import SparseProgram
@@ -29,6 +30,9 @@ DENSE_LIMIT = 260
 
 KEPT_PROGRAMS = 256
 """Programs kept between steps; the least recently used one goes first."""
+
+ROLLED_OUT_TOLERANCE = 1e-9
+"""Largest violation of the shrunk, scaled sets after rolling the inputs out; a hundredth of the margin."""
 
 
 @dataclass(frozen=True)
@@ -44,29 +48,42 @@ class NoPlan:
     reason: str
 
 
+@dataclass(frozen=True)
+class Cost:
+    """The cost of an optimal plan.
+
+    Attributes:
+        total: the optimal value J(Y, K, T), regularisation included.
+        nominal: C(x^0, u^0) alone, what the mission pays.
+    """
+
+    total: float
+    nominal: float
+
+
 @dataclass(frozen=True, eq=False)
 class Solved:
     """Inputs that solve Eq. (3) for some Y, in the units of the model.
 
     Attributes:
         problem: what was solved.
-        cost: its optimal cost, regularisation included.
+        cost: of the optimum.
         inputs: one sequence of shape (T + 1, m) for each trajectory.
     """
 
     problem: PlanningProblem
-    cost: float
+    cost: Cost
     inputs: dict[str, Matrix]
 
 
-Price: TypeAlias = "float | NoPlan"
+Price: TypeAlias = "Cost | NoPlan"
 
 
 @dataclass(frozen=True, eq=False)
 class _Part:
     """The answer on one block."""
 
-    cost: float
+    cost: Cost
     paths: list[Matrix]
 
 
@@ -100,7 +117,11 @@ class ProgramStore:
         program, solver = self._kept[key]
         self.solves += 1
         answer = solver.solve(program.vectors(problem.state[list(self.blocks[block].states)]))
-        return _Part(answer.cost, program.inputs(answer.z)) if isinstance(answer, QpSolution) else answer
+        if not isinstance(answer, QpSolution):
+            return answer
+        nodes = program.node_inputs(answer.z)
+        cost = Cost(answer.cost, answer.cost - program.model.recovery_cost(nodes))
+        return _Part(cost, program.model.paths(nodes))
 
     def _build(self, block: int, groups: tuple[int, ...], problem: PlanningProblem) -> tuple[TreeProgram, DaqpSolver | PiqpSolver]:
         numbers = self.groups(block, problem.final)
@@ -130,6 +151,12 @@ class PriceBook:
         """All prices asked for so far."""
         return dict(self._prices)
 
+    @property
+    def stage_cost(self) -> float:
+        """(x - goal)' Q (x - goal) at the present state: what one step of delay costs."""
+        e = self._state - self._store.model.cost.goal
+        return float(e @ self._store.model.cost.Q @ e)
+
     def problem(self, options: tuple[str, ...]) -> PlanningProblem:
         """The instance of Eq. (3) for Y = options."""
         return PlanningProblem(self._store.model, options, self._consensus, self._horizon, self._state, self._recovering)
@@ -141,14 +168,14 @@ class PriceBook:
         return self._prices[options]
 
     def _priced(self, options: tuple[str, ...]) -> Price:
-        problem = self.problem(options)
         for name in options:
             if name not in self._contradiction:
                 self._contradiction[name] = self.problem((name,)).contradiction
             why = self._contradiction[name]
             if why is not None:
                 return NoPlan(SolveStatus.INFEASIBLE, why)
-        total, failures = 0.0, []
+        problem = self.problem(options)
+        total, nominal, failures = 0.0, 0.0, []
         for block in range(len(self._store.blocks)):
             part = self._part(block, problem)
             if isinstance(part, QpFailure):
@@ -156,13 +183,14 @@ class PriceBook:
                 if part.status is SolveStatus.INFEASIBLE:
                     break
             else:
-                total += part.cost
+                total += part.cost.total
+                nominal += part.cost.nominal
         infeasible = [f for f in failures if f.status is SolveStatus.INFEASIBLE]
         if infeasible:
             return NoPlan(SolveStatus.INFEASIBLE, infeasible[0].reason)
         if failures:
             return NoPlan(weakest(*(f.status for f in failures)), "; ".join(f.reason for f in failures))
-        return total
+        return Cost(total, nominal)
 
     def _part(self, block: int, problem: PlanningProblem) -> _Part | QpFailure:
         groups = self._group_set(block, problem)
@@ -181,12 +209,23 @@ class PriceBook:
                 return part
         return None
 
-    def solution(self, options: tuple[str, ...]) -> Solved | NoPlan:
-        """The optimal inputs for Y = options, rolled out and judged by our own residual."""
-        price = self.price(options)
-        if isinstance(price, NoPlan):
-            return price
-        problem = self.problem(options)
+    def solutions(self, ranking: Sequence[tuple[str, ...]]) -> list[Solved | NoPlan]:
+        """The optimal inputs for each Y, rolled out and judged by our own residual."""
+        priced = {options: price for options in ranking if not isinstance(price := self.price(options), NoPlan)}
+        if not priced:
+            return [price for options in ranking if isinstance(price := self.price(options), NoPlan)]
+        problems = [self.problem(options) for options in priced]
+        inputs = [self._assembled(problem) for problem in problems]
+        answers: dict[tuple[str, ...], Solved | NoPlan] = {o: p for o, p in self._prices.items() if isinstance(p, NoPlan)}
+        for problem, given, violation in zip(problems, inputs, violations(problems, inputs)):
+            if violation <= ROLLED_OUT_TOLERANCE:
+                answers[problem.options] = Solved(problem, priced[problem.options], given)
+            else:
+                why = f"the rolled-out plan violates a constraint of Eq. (3) by {violation:.2e}"
+                answers[problem.options] = NoPlan(SolveStatus.INACCURATE, why)
+        return [answers[options] for options in ranking]
+
+    def _assembled(self, problem: PlanningProblem) -> dict[str, Matrix]:
         inputs = {name: np.empty((self._horizon + 1, self._store.model.m)) for name in problem.trajectories}
         for b, block in enumerate(self._store.blocks):
             part = self._part(b, problem)
@@ -196,11 +235,4 @@ class PriceBook:
             for name in problem.trajectories:
                 path = 0 if name == NOMINAL else offset + groups.index(numbers[name])
                 inputs[name][:, list(block.inputs)] = part.paths[path]
-        violation = problem.violation_of(inputs)
-        if not violation <= ROLLED_OUT_TOLERANCE:
-            return NoPlan(SolveStatus.INACCURATE, f"the rolled-out plan violates a constraint of Eq. (3) by {violation:.2e}")
-        return Solved(problem, price, inputs)
-
-
-ROLLED_OUT_TOLERANCE = 1e-9
-"""Largest violation of the shrunk, scaled sets after rolling the inputs out; a hundredth of the margin."""
+        return inputs

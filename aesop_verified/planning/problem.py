@@ -37,8 +37,9 @@ class QuadraticCost:
         Q, R, P: shapes (n, n), (m, m), (n, n); Q and P positive semidefinite, R positive definite.
         goal: state aimed at, shape (n,).
         rest: input that costs nothing, shape (m,).
-        regularisation: weight of (u - rest)' R (u - rest) on recovery inputs; with 0 the recovery branches
-            would be arbitrary feasible points, on which interior-point methods fail (theory 7).
+        recovery: weight W of (u - rest)' W (u - rest) on the inputs of recovery branches, shape (m, m),
+            positive definite: the regularisation without which those branches would be arbitrary feasible
+            points, on which interior-point methods fail (theory 7).
 
     Raises:
         UsageError: for entries that are not finite (named with their index) or shapes that do not fit.
@@ -50,31 +51,37 @@ class QuadraticCost:
     P: Matrix
     goal: Vector
     rest: Vector
-    regularisation: float = 1e-4
+    recovery: Matrix
 
     def __post_init__(self) -> None:
         n, m = len(self.goal), len(self.rest)
-        for name, value, shape in (("Q", self.Q, (n, n)), ("R", self.R, (m, m)), ("P", self.P, (n, n))):
+        for name, value, shape in (("Q", self.Q, (n, n)), ("R", self.R, (m, m)), ("P", self.P, (n, n)), ("recovery", self.recovery, (m, m))):
             if value.shape != shape:
                 raise UsageError(f"the cost matrix {name} has shape {value.shape}, expected {shape}")
-        for name, data in (("Q", self.Q), ("R", self.R), ("P", self.P), ("goal", self.goal), ("rest", self.rest)):
+        for name, data in (("Q", self.Q), ("R", self.R), ("P", self.P), ("recovery", self.recovery), ("goal", self.goal), ("rest", self.rest)):
             require_finite(f"cost.{name}", data)
-        for name, value in (("cost.Q", self.Q), ("cost.R", self.R), ("cost.P", self.P)):
+        for name, value in (("cost.Q", self.Q), ("cost.R", self.R), ("cost.P", self.P), ("cost.recovery", self.recovery)):
             require_convex(name, value)
-        if m and float(np.linalg.eigvalsh(self.R)[0]) <= 0:
-            raise UsageError(f"cost.R has the smallest eigenvalue {np.linalg.eigvalsh(self.R)[0]:.6g}, expected a positive one: every input needs a cost")
-        if not (np.isfinite(self.regularisation) and self.regularisation > 0):
-            raise UsageError(f"cost.regularisation is {self.regularisation}, expected a positive number such as 1e-4")
+        for name, value in (("cost.R", self.R), ("cost.recovery", self.recovery)):
+            smallest = float(np.linalg.eigvalsh(value)[0])
+            if smallest <= 0:
+                raise UsageError(f"{name} has the smallest eigenvalue {smallest:.6g}, expected a positive one: every input needs a cost, if a small one such as 1e-4")
 
     @classmethod
     def diagonal(
-        cls, state: Sequence[float], inputs: Sequence[float], goal: Sequence[float], *, terminal: Sequence[float] | None = None
+        cls,
+        state: Sequence[float],
+        inputs: Sequence[float],
+        goal: Sequence[float],
+        *,
+        terminal: Sequence[float] | None = None,
+        recovery: float = 1e-4,
     ) -> QuadraticCost:
-        """A cost with diagonal weights; the terminal weights default to ten times the state's."""
+        """Diagonal weights; the terminal weights default to ten times the state's, `recovery` is a multiple of R."""
         q = np.asarray(state, dtype=float)
         p = 10 * q if terminal is None else np.asarray(terminal, dtype=float)
         r = np.asarray(inputs, dtype=float)
-        return cls(np.diag(q), np.diag(r), np.diag(p), np.asarray(goal, dtype=float), np.zeros(len(r)))
+        return cls(np.diag(q), np.diag(r), np.diag(p), np.asarray(goal, dtype=float), np.zeros(len(r)), recovery * np.diag(r))
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +103,13 @@ class SetFamily:
             refuse_nan(f"{self.name}.h[{k}]", row)
         if self.h.shape[1:] != self.G.shape[:1]:
             raise UsageError(f"{self.name} has {self.G.shape[0]} rows and right-hand sides of shape {self.h.shape}, expected (indices, {self.G.shape[0]})")
+
+    @cached_property
+    def impossible(self) -> tuple[str | None, ...]:
+        """For each index the row that no point meets (a bound of -inf, or 0 <= h with h < 0), in words."""
+        empty = ~np.any(self.G != 0, axis=1)
+        bad = (self.h == -np.inf) | (empty & (self.h < 0))
+        return tuple(f"row {int(np.argmax(row))} of {self.name} at index {k} is met by no point" if row.any() else None for k, row in enumerate(bad))
 
     @classmethod
     def constant(cls, name: str, G: Matrix, h: Vector, indices: int) -> SetFamily:
@@ -242,18 +256,12 @@ class PlanningProblem:
         """Why no input can help, if so: the state itself is outside X, or a bound is met by no point."""
         model = self.model
         excess = model.X.G @ self.state - model.X.h[0]
-        if (excess > RESIDUAL_TOLERANCE).any():
+        if excess.size and excess.max() > RESIDUAL_TOLERANCE:
             row = int(np.argmax(excess))
             return f"the state is outside X: facet {row} is violated by {excess[row]:.3g}"
-        families = [(model.X, range(self.final)), (model.U, range(self.final))]
-        families += [(model.terminals[name].sets, range(self.final, self.final + 1)) for name in self.options]
-        for family, indices in families:
-            empty = ~np.any(family.G != 0, axis=1)
-            for k in indices:
-                bad = (family.h[k] == -np.inf) | (empty & (family.h[k] < 0))
-                if bad.any():
-                    return f"row {int(np.argmax(bad))} of {family.name} at index {k} is met by no point"
-        return None
+        terminals = [model.terminals[name].sets.impossible[self.final] for name in self.options]
+        impossible = (*model.X.impossible[: self.final], *model.U.impossible[: self.final], *terminals)
+        return next((why for why in impossible if why is not None), None)
 
     def rolled_out(self, inputs: Matrix) -> Matrix:
         """States x_0..x_{T+1}, shape (T + 2, n), for inputs of shape (T + 1, m)."""
@@ -263,34 +271,53 @@ class PlanningProblem:
         return np.array(states)
 
     def cost_of(self, inputs: Mapping[str, Matrix]) -> float:
-        """The value of the objective of Eq. (3), regularisation included, for one input sequence a trajectory."""
-        cost, total = self.model.cost, 0.0
+        """The objective of Eq. (3), regularisation included, for one input sequence a trajectory."""
+        total = self.nominal_cost_of(inputs)
+        if not self.recovering:
+            for weight, name in zip(self.regularisation_weights, self.options):
+                u = (inputs[name] - self.model.cost.rest) * np.sqrt(weight)
+                total += float(np.einsum("ki,ij,kj->", u, self.model.cost.recovery, u))
+        return total
+
+    def nominal_cost_of(self, inputs: Mapping[str, Matrix]) -> float:
+        """C(x^0, u^0)."""
+        cost = self.model.cost
         if self.recovering:
             (name,) = self.options
             law, u = self.model.terminals[name], inputs[name]
             v = u - self.rolled_out(u)[:-1] @ law.gain.T - law.offset
             return float(np.einsum("ki,ij,kj->", v, cost.R, v))
         x, u = self.rolled_out(inputs[NOMINAL]) - cost.goal, inputs[NOMINAL] - cost.rest
-        total += float(np.einsum("ki,ij,kj->", x[:-1], cost.Q, x[:-1]) + x[-1] @ cost.P @ x[-1] + np.einsum("ki,ij,kj->", u, cost.R, u))
-        for weight, name in zip(self.regularisation_weights, self.options):
-            u = (inputs[name] - cost.rest) * np.sqrt(weight)
-            total += cost.regularisation * float(np.einsum("ki,ij,kj->", u, cost.R, u))
-        return total
+        running = np.einsum("ki,ij,kj->", x[:-1], cost.Q, x[:-1]) + np.einsum("ki,ij,kj->", u, cost.R, u)
+        return float(running + x[-1] @ cost.P @ x[-1])
 
     def violation_of(self, inputs: Mapping[str, Matrix]) -> float:
         """The largest violation of any constraint of Eq. (3) after rolling the model out; NaN counts as infinite."""
-        model = self.model
-        u = np.stack([inputs[name] for name in self.trajectories])
-        if not np.isfinite(u).all():
-            return float("inf")
-        pushes = u @ model.B.T + model.b
-        states = [np.tile(self.state, (len(u), 1))]
-        for k in range(self.final):
-            states.append(states[-1] @ model.A.T + pushes[:, k])
-        x = np.stack(states[:-1], axis=1)
-        recoveries = u if self.recovering else u[1:]
-        excesses = [x @ model.X.G.T - model.X.h[: self.final], u @ model.U.G.T - model.U.h[: self.final]]
-        excesses += [np.abs(recoveries[:, 0] - u[0, 0]), np.abs(recoveries[:, : self.consensus + 1] - recoveries[0, : self.consensus + 1])]
-        for name, last in zip(self.options, states[-1] if self.recovering else states[-1][1:]):
-            excesses.append(model.terminals[name].sets.G @ last - model.terminals[name].sets.h[self.final])
-        return max(float(e.max(initial=0.0)) for e in excesses)
+        return violations([self], [inputs])[0]
+
+
+def violations(problems: Sequence[PlanningProblem], inputs: Sequence[Mapping[str, Matrix]]) -> list[float]:
+    """`violation_of` of several problems with the same model, state and horizon, rolled out together."""
+    first = problems[0]
+    model, final = first.model, first.final
+    u = np.stack([given[name] for problem, given in zip(problems, inputs) for name in problem.trajectories])
+    pushes = u @ model.B.T + model.b
+    x = np.empty((len(u), final + 1, model.n))
+    x[:, 0] = first.state
+    for k in range(final):
+        x[:, k + 1] = x[:, k] @ model.A.T + pushes[:, k]
+    inside = [x[:, :final] @ model.X.G.T - model.X.h[:final], u @ model.U.G.T - model.U.h[:final]]
+    each = np.max([np.nan_to_num(e.reshape(len(u), -1), nan=np.inf).max(axis=1, initial=0.0) for e in inside], axis=0)
+    worst, start = [], 0
+    for problem in problems:
+        own = slice(start, start + len(problem.trajectories))
+        start = own.stop
+        values = [float(each[own].max(initial=0.0))]
+        branches = range(own.start if problem.recovering else own.start + 1, own.stop)
+        for i, name in zip(branches, problem.options):
+            sets, agreed = model.terminals[name].sets, slice(0, problem.consensus + 1)
+            values.append(float(np.max(sets.G @ x[i, final] - sets.h[final], initial=0.0)))
+            values.append(float(np.abs(u[i, 0] - u[own.start, 0]).max(initial=0.0)))
+            values.append(float(np.abs(u[i, agreed] - u[branches[0], agreed]).max(initial=0.0)))
+        worst.append(max(values) if np.isfinite(u[own]).all() else float("inf"))
+    return worst

@@ -8,7 +8,7 @@ feasible pair, and what Theorem 1 promises is one option.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Protocol
@@ -16,7 +16,7 @@ from typing import Protocol
 import numpy as np
 
 from aesop_verified.kernel.errors import UsageError
-from aesop_verified.planning.pricing import NoPlan, Price, PriceBook
+from aesop_verified.planning.pricing import Cost, NoPlan, PriceBook
 
 EVERY_SUBSET_UP_TO = 5
 """Up to this many affordable options every subset is considered; beyond it options are added one by one."""
@@ -44,46 +44,43 @@ class SelectionPolicy(Protocol):
 
 @dataclass(frozen=True)
 class AsManyAsAffordable:
-    """As many options as possible whose plan costs at most the limit
+    """As many options as possible, as long as the nominal plan costs at most
 
-        limit = (1 + relative) * J_1 + absolute,   J_1 = the least cost of a single option;
+        limit = C_1 + step_share * (x - goal)' Q (x - goal) + relative * C_1 + absolute,
 
-    among sets of equal size the cheapest, then the first in the system's order. All subsets are considered
-    for up to `EVERY_SUBSET_UP_TO` options that are affordable alone; with more, options are added to the
-    cheapest single one, cheapest first, each kept if the grown set is within the limit (one solve an option).
+    C_1 being the least nominal cost C(x^0, u^0) among the plans that keep a single option. Only u_0 is shared
+    with the recovery plans, so what an option costs now is less than what it costs if it is kept for ever:
+    with a limit above one step of delay (step_share = 1) a robot can stop short of its goal to keep an
+    option open and never arrive. With a share below 1 the cost to go falls step by step.
+
+    Among sets of equal size the cheapest is taken, then the first in the system's order. All subsets are
+    considered for up to `EVERY_SUBSET_UP_TO` options that are affordable alone; with more, options are added
+    to the cheapest single one, cheapest first, each kept if the grown set is within the limit (one solve an
+    option).
 
     Attributes:
-        relative, absolute: the stated cost increase, both at least 0.
+        step_share, relative, absolute: the stated cost increase, each at least 0.
     """
 
-    relative: float = 0.1
+    step_share: float = 0.5
+    relative: float = 0.0
     absolute: float = 0.0
 
     def __post_init__(self) -> None:
-        for name, value in (("relative", self.relative), ("absolute", self.absolute)):
+        for name, value in (("step_share", self.step_share), ("relative", self.relative), ("absolute", self.absolute)):
             if not (np.isfinite(value) and value >= 0):
-                raise UsageError(f"the {name} cost increase is {value}, expected a number of at least 0")
+                raise UsageError(f"the cost increase {name} is {value}, expected a number of at least 0")
 
     def choose(self, options: Sequence[str], book: PriceBook) -> Choice:
         """See `SelectionPolicy`."""
         singles = _feasible_singles(options, book)
         if not singles:
             return _nothing(options, book)
-        least = min(singles.values())
-        limit = least + self.relative * abs(least) + self.absolute
-        affordable = tuple(name for name in options if singles.get(name, np.inf) <= limit)
-        best = self._largest(affordable, book, limit) if len(affordable) <= EVERY_SUBSET_UP_TO else _grown(affordable, singles, book, limit)
+        least = min(cost.nominal for cost in singles.values())
+        limit = least + self.step_share * book.stage_cost + self.relative * abs(least) + self.absolute
+        affordable = tuple(name for name in singles if singles[name].nominal <= limit)
+        best = _largest(affordable, book, limit) if len(affordable) <= EVERY_SUBSET_UP_TO else _grown(affordable, singles, book, limit)
         return _ranked(best, options, singles, book, limit)
-
-    @staticmethod
-    def _largest(affordable: tuple[str, ...], book: PriceBook, limit: float) -> tuple[str, ...]:
-        for size in range(len(affordable), 1, -1):
-            priced = [(book.price(subset), subset) for subset in combinations(affordable, size)]
-            within = [(price, subset) for price, subset in priced if not isinstance(price, NoPlan) and price <= limit]
-            if within:
-                return min(within, key=lambda item: item[0])[1]
-        singles = [(price, (name,)) for name in affordable if not isinstance(price := book.price((name,)), NoPlan)]
-        return min(singles, key=lambda item: item[0])[1]
 
 
 @dataclass(frozen=True)
@@ -102,47 +99,57 @@ class LeastCost:
         singles = _feasible_singles(options, book)
         if not singles:
             return _nothing(options, book)
-        priced = [(book.price(subset), subset) for subset in combinations(tuple(singles), self.size)]
-        within = [(price, subset) for price, subset in priced if not isinstance(price, NoPlan)]
-        best = min(within, key=lambda item: item[0])[1] if within else (min(singles, key=lambda name: singles[name]),)
+        best = _cheapest(combinations(tuple(singles), self.size), book, np.inf) or (min(singles, key=lambda name: singles[name].total),)
         return _ranked(best, options, singles, book, np.inf)
 
 
-def _feasible_singles(options: Sequence[str], book: PriceBook) -> dict[str, float]:
+def _feasible_singles(options: Sequence[str], book: PriceBook) -> dict[str, Cost]:
     prices = {name: book.price((name,)) for name in options}
     return {name: price for name, price in prices.items() if not isinstance(price, NoPlan)}
 
 
-def _grown(affordable: tuple[str, ...], singles: Mapping[str, float], book: PriceBook, limit: float) -> tuple[str, ...]:
-    order = sorted(affordable, key=lambda name: singles[name])
+def _cheapest(subsets: Iterable[tuple[str, ...]], book: PriceBook, limit: float) -> tuple[str, ...] | None:
+    """The subset of least total cost among those with a plan whose nominal cost is within the limit."""
+    priced = [(price.total, subset) for subset in subsets if not isinstance(price := book.price(subset), NoPlan) and price.nominal <= limit]
+    return min(priced, key=lambda item: item[0])[1] if priced else None
+
+
+def _largest(affordable: tuple[str, ...], book: PriceBook, limit: float) -> tuple[str, ...]:
+    for size in range(len(affordable), 0, -1):
+        best = _cheapest(combinations(affordable, size), book, limit)
+        if best is not None:
+            return best
+    raise AssertionError("the cheapest single option is within any limit")
+
+
+def _grown(affordable: tuple[str, ...], singles: Mapping[str, Cost], book: PriceBook, limit: float) -> tuple[str, ...]:
+    order = sorted(affordable, key=lambda name: singles[name].nominal)
     kept = {order[0]}
     for name in order[1:]:
         grown = tuple(n for n in affordable if n in kept or n == name)
-        price = book.price(grown)
-        if not isinstance(price, NoPlan) and price <= limit:
+        if _cheapest((grown,), book, limit) is not None:
             kept.add(name)
     return tuple(n for n in affordable if n in kept)
 
 
-def _ranked(best: tuple[str, ...], options: Sequence[str], singles: Mapping[str, float], book: PriceBook, limit: float) -> Choice:
-    rest = sorted(((name,) for name in singles if (name,) != best), key=lambda subset: singles[subset[0]])
-    dropped = {name: _reason(name, best, options, singles, book, limit) for name in options if name not in best}
+def _ranked(best: tuple[str, ...], options: Sequence[str], singles: Mapping[str, Cost], book: PriceBook, limit: float) -> Choice:
+    rest = sorted(((name,) for name in singles if (name,) != best), key=lambda subset: singles[subset[0]].total)
+    dropped = {name: _reason(name, best, options, book, limit) for name in options if name not in best}
     return Choice((best, *rest), dropped)
 
 
-def _reason(name: str, best: tuple[str, ...], options: Sequence[str], singles: Mapping[str, float], book: PriceBook, limit: float) -> str:
+def _reason(name: str, best: tuple[str, ...], options: Sequence[str], book: PriceBook, limit: float) -> str:
     alone = book.price((name,))
     if isinstance(alone, NoPlan):
         return f"no plan reaches it from here ({alone.status.value}: {alone.reason})"
-    if alone > limit:
-        return f"keeping it open, even alone, costs {alone:.6g}; the limit is {limit:.6g}"
-    together = tuple(n for n in options if n in best or n == name)
-    price: Price = book.price(together)
-    if isinstance(price, NoPlan):
-        return f"no plan keeps it open together with {', '.join(best)} ({price.status.value})"
-    if price > limit:
-        return f"keeping it open together with {', '.join(best)} costs {price:.6g}; the limit is {limit:.6g}"
-    return f"the chosen {', '.join(best)} cost less"
+    if alone.nominal > limit:
+        return f"a plan that keeps it open, even alone, costs {alone.nominal:.6g}; the limit is {limit:.6g}"
+    together = book.price(tuple(n for n in options if n in best or n == name))
+    if isinstance(together, NoPlan):
+        return f"no plan keeps it open together with {', '.join(best)} ({together.status.value})"
+    if together.nominal > limit:
+        return f"a plan that keeps it open together with {', '.join(best)} costs {together.nominal:.6g}; the limit is {limit:.6g}"
+    return f"a plan that keeps {', '.join(best)} costs less"
 
 
 def _nothing(options: Sequence[str], book: PriceBook) -> Choice:

@@ -50,7 +50,7 @@ def blocks_of(model: PlanningModel) -> tuple[Block, ...]:
     link = np.zeros((n + m, n + m), dtype=bool)
     link[:n, :n] |= (model.A != 0) | (model.cost.Q != 0) | (model.cost.P != 0)
     link[:n, n:] |= model.B != 0
-    link[n:, n:] |= model.cost.R != 0
+    link[n:, n:] |= (model.cost.R != 0) | (model.cost.recovery != 0)
     for terminal in model.terminals.values():
         link[n:, :n] |= terminal.gain != 0
         _join(link, terminal.sets.G, 0)

@@ -101,9 +101,9 @@ class SparseProgram:
             constant += float(pull @ model.R @ (pull + 2 * offset))
         return self.program.vectors(q, lower, upper, constant)
 
-    def inputs(self, z: Vector) -> list[Matrix]:
-        """The inputs of each trajectory, shape (T + 1, m) each."""
-        return self.model.paths(z.reshape(len(self.model.tree.nodes), self._width)[:, : self._m])
+    def node_inputs(self, z: Vector) -> Matrix:
+        """The input of each node, shape (nodes, m)."""
+        return z.reshape(len(self.model.tree.nodes), self._width)[:, : self._m]
 
 
 class _Entries:

@@ -25,8 +25,12 @@ class TreeProgram(Protocol):
     def vectors(self, state: Vector) -> ProgramVectors:
         """The vectors for the state x restricted to the block, shape (n_block,)."""
 
-    def inputs(self, z: Vector) -> list[Matrix]:
-        """The inputs of each trajectory of the tree, shape (T + 1, m_block) each."""
+    @property
+    def model(self) -> BlockModel:
+        """What the program was made from."""
+
+    def node_inputs(self, z: Vector) -> Matrix:
+        """The input of each node of the tree, shape (nodes, m_block)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +76,7 @@ class BlockModel:
         A, B, b, Q, R, P, goal, rest: restrictions to the block.
         state_rows, input_rows: joined facets; `state_h[k]` and `input_h[k]` their right-hand sides.
         terminal_rows, terminal_h: for each recovery branch.
-        regularisation: weight of each branch's inputs, shape (branches, m).
+        recovery: weights of the inputs of each recovery branch, shape (m, m) each.
         law: gain and offset to stay near, when recovering.
     """
 
@@ -85,7 +89,7 @@ class BlockModel:
     P: Matrix
     goal: Vector
     rest: Vector
-    regularisation: Matrix
+    recovery: tuple[Matrix, ...]
     state_rows: SharedRows
     state_h: Matrix
     input_rows: SharedRows
@@ -108,7 +112,7 @@ class BlockModel:
             tree_of(len(terminals), consensus, horizon, recovering=recovering),
             model.A[state], model.B[np.ix_(xs, us)], model.b[xs],
             cost.Q[state], cost.R[control], cost.P[state], cost.goal[xs], cost.rest[us],
-            cost.regularisation * problem.regularisation_weights[:, us],
+            tuple(cost.recovery[control] * np.sqrt(np.outer(w, w)) for w in problem.regularisation_weights[:, us]),
             SharedRows.of(model.X.G[np.ix_(x_rows, xs)]), model.X.h[:, x_rows],
             SharedRows.of(model.U.G[np.ix_(u_rows, us)]), model.U.h[:, u_rows],
             tuple(SharedRows.of(t.sets.G[np.ix_(rows, xs)]) for t, rows in zip(terminals, t_rows)),
@@ -132,9 +136,18 @@ class BlockModel:
         n = self.tree.nodes[node]
         weight = float(n.nominal) * self.R
         for i in n.branches:
-            root = np.sqrt(self.regularisation[i])
-            weight = weight + self.R * np.outer(root, root)
+            weight = weight + self.recovery[i]
         return weight
+
+    def recovery_cost(self, node_inputs: Matrix) -> float:
+        """The regularisation's share of the cost, for the inputs of each node, shape (nodes, m)."""
+        if self.law is not None:
+            return 0.0
+        total = 0.0
+        for i, path in enumerate(self.tree.paths[1:]):
+            e = node_inputs[list(path)] - self.rest
+            total += float(np.sum((e @ self.recovery[i]) * e))
+        return total
 
     def state_weight(self, node: int) -> Matrix | None:
         """The weight of (x_{k+1} - goal) at a node's next state: Q or P on the nominal path, else none."""
