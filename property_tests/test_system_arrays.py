@@ -53,7 +53,7 @@ def test_arrays_become_the_exact_system() -> None:
     d = cart(states=["x", "v"], inputs=["a"], scale={"a": 2}, disturbance=[box_summand("w", ["-1/8"], ["1/8"], map=[[0], [1]])])
     assert rows_of(d.A) == [[1, fmpq(1, 2)], [0, 1]]
     assert (d.horizon, d.consensus_horizon, d.horizon_text) == (10, 4, "11 inputs, 5.5 s")
-    assert d.state_scale == (1, 1) and d.input_scale == (2,)
+    assert list(d.state_scale) == [1, 1] and list(d.input_scale) == [2]
     assert d.disturbance_set().support(vector([3, 4])) == fmpq(1, 2)
     assert rows_of(d.costs.terminal) == [[1, 0], [0, fmpq(1, 10)]]
     assert d.costs.recovery_input == fmpq(1, 10_000)
