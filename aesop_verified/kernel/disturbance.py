@@ -13,7 +13,7 @@ from flint import fmpq, fmpq_mat
 
 from aesop_verified.kernel.errors import UsageError
 from aesop_verified.kernel.polytope import Polytope
-from aesop_verified.kernel.rational import require_shape
+from aesop_verified.kernel.rational import own, require_shape, rows_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,13 +34,17 @@ class Summand:
     def __post_init__(self) -> None:
         require_shape(f"the lower bounds of the summand {self.name!r}", self.lower, self.map.ncols(), 1)
         require_shape(f"the upper bounds of the summand {self.name!r}", self.upper, self.map.ncols(), 1)
+        own(self, "map", "lower", "upper")
         for i, (lo, hi) in enumerate(zip(self.lower.entries(), self.upper.entries())):
             if lo > hi:
                 raise UsageError(f"the summand {self.name!r} has lower bound {lo} above upper bound {hi} at index {i}; expected lower <= upper")
 
     def support(self, direction: fmpq_mat) -> fmpq:
         """h(direction), the largest value of direction^T w; direction has shape (n, 1)."""
-        weights = (self.map.transpose() * direction).entries()
+        return self.support_of_weights((self.map.transpose() * direction).entries())
+
+    def support_of_weights(self, weights: Sequence[fmpq]) -> fmpq:
+        """The largest value of weights^T v over the box; weights = map^T direction gives the support value."""
         total = fmpq(0)
         for weight, lo, hi in zip(weights, self.lower.entries(), self.upper.entries()):
             total += weight * (hi if weight > 0 else lo)
@@ -77,8 +81,11 @@ class Disturbance:
 
     def supports(self, normals: fmpq_mat) -> list[fmpq]:
         """h_W of every row of a matrix of shape (r, n)."""
-        columns = normals.transpose()
-        return [self.support(fmpq_mat(self.n, 1, [columns[i, j] for i in range(self.n)])) for j in range(normals.nrows())]
+        totals = [fmpq(0)] * normals.nrows()
+        for s in self.summands:
+            for row, weights in enumerate(rows_of(normals * s.map)):
+                totals[row] += s.support_of_weights(weights)
+        return totals
 
     def plus(self, extra: Sequence[Summand]) -> Disturbance:
         """The Minkowski sum with further summands."""

@@ -18,7 +18,13 @@ from aesop_verified.kernel.inclusion import (
     check_inclusion,
 )
 from aesop_verified.kernel.model import RecoverySet, System
-from aesop_verified.kernel.verdict import Proved, Refuted, Result, Unknown
+from aesop_verified.kernel.verdict import (
+    Proved,
+    Refuted,
+    Result,
+    Unknown,
+    require_kernel,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,7 +103,7 @@ def check_recovery_set(system: System, name: str, evidence: RecoveryEvidence) ->
         if isinstance(result, Unknown):
             return Unknown(f"{label} of the recovery set {name!r}: {result.reason}")
         proved.append(result.certificate)
-    return Proved(InvarianceCertificate(name, system.hash(), evidence.point, *proved))
+    return Proved(InvarianceCertificate(name, system.hash(), fmpq_mat(evidence.point), *proved))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,11 +111,14 @@ class AssuredSystem:
     """A system all of whose recovery sets are proved invariant; the loop runs on nothing else.
 
     Raises:
-        UsageError: never by itself; build it with `assure`.
+        UnsoundStep: when it is made outside the kernel; `assure` makes it.
     """
 
     system: System
     certificates: tuple[InvarianceCertificate, ...]
+
+    def __post_init__(self) -> None:
+        require_kernel("an AssuredSystem")
 
     @property
     def input_anchor(self) -> fmpq_mat:

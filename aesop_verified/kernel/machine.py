@@ -13,6 +13,7 @@ from decimal import Context, Decimal
 
 from flint import fmpq, fmpq_mat
 
+from aesop_verified.kernel.errors import UsageError
 from aesop_verified.kernel.events import (
     AlarmCause,
     Answer,
@@ -68,6 +69,8 @@ def start_request(system: System) -> Request:
 def start(assured: AssuredSystem, inp: StepInput) -> StepResult | StartRefused:
     """Step t = 0: refuse to start unless a candidate plan for the full (K, T) is certified.
 
+    Answers and operator commands are read from the second step on.
+
     Raises:
         UsageError: when the measurement is missing or has another shape.
     """
@@ -75,6 +78,9 @@ def start(assured: AssuredSystem, inp: StepInput) -> StepResult | StartRefused:
     if inp.measurement is None:
         return StartRefused(("the first measurement is missing",))
     require_shape("the first measurement", inp.measurement, system.n, 1)
+    obstacle = _estimate_refusal(system, inp.measurement)
+    if obstacle is not None:
+        return StartRefused((obstacle,))
     held, events = _certified(system, inp.measurement, inp.candidates, start_request(system))
     if held is None:
         return StartRefused(tuple(e.detail for e in events) or ("no candidate plan was offered",))
@@ -85,7 +91,7 @@ def start(assured: AssuredSystem, inp: StepInput) -> StepResult | StartRefused:
 def requests(assured: AssuredSystem, state: MachineState, inp: StepInput) -> tuple[Request, ...]:
     """What the planner is to look for in the step that `inp` opens (its candidates and alarm are not read)."""
     intent = _intent(assured.system, state, inp)
-    if isinstance(inp.operator, Resume) and not isinstance(state.mode, (Nominal, Waiting)) and inp.measurement is not None:
+    if _resumable(state, inp):
         return (start_request(assured.system), intent.request)
     return (intent.request,)
 
@@ -96,7 +102,7 @@ def transition(assured: AssuredSystem, state: MachineState, inp: StepInput) -> S
     Always yields an input, a multiple of the quantum in U, in bounded time (Theorem 1, claim 4).
 
     Raises:
-        UsageError: when the measurement or a plan has another shape than the system's.
+        UsageError: when the measurement, or the input of an override, has another shape than the system's.
     """
     system, mode = assured.system, state.mode
     intent = _intent(system, state, inp)
@@ -107,15 +113,21 @@ def transition(assured: AssuredSystem, state: MachineState, inp: StepInput) -> S
         state_known = system.measured_disturbance.is_zero and not isinstance(mode, Suspended)
     else:
         require_shape("the measurement", x, system.n, 1)
-        state_known = True
+        x = fmpq_mat(x)
+        obstacle = _estimate_refusal(system, x) if isinstance(mode, Suspended) else None
+        state_known = obstacle is None
+        if obstacle is not None:
+            events.append(Event(Row.PLAN_REFUSED, obstacle))
 
-    if isinstance(inp.operator, Resume) and not isinstance(mode, (Nominal, Waiting)) and inp.measurement is not None:
+    if _resumable(state, inp) and isinstance(inp.operator, Resume) and state_known:
         resumed, refusals = _certified(system, x, inp.candidates, start_request(system), others_may_follow=True)
         events += refusals
         if resumed is not None:
             events += [Event(Row.RESUME, inp.operator.author), Event(Row.NOMINAL)]
             return _finish(assured, _carried(state, Nominal(), resumed), inp, events, resumed.plan.first_input, certified=True)
         events.append(Event(Row.RESUME, f"{inp.operator.author}: refused, no plan for the full horizons is certified"))
+    elif isinstance(inp.operator, Resume):
+        events.append(Event(Row.RESUME, f"{inp.operator.author}: refused, it needs a measurement, in the mode Recovering or Suspended"))
 
     held: CertifiedPlan | None = None
     if state_known and not isinstance(inp.operator, Override):
@@ -177,7 +189,7 @@ def _finish(
     sent = quantised(u, assured.system.quantum)
     next_trigger = state.next_trigger + (question is not None)
     after = MachineState(state.step, mode, state.held, sent, next_trigger)
-    return StepResult(after, sent, certified, tuple(events), question)
+    return StepResult(after, fmpq_mat(sent), certified, tuple(events), question)
 
 
 def _intent(system: System, state: MachineState, inp: StepInput) -> _Intent:
@@ -188,15 +200,13 @@ def _intent(system: System, state: MachineState, inp: StepInput) -> _Intent:
     if answer is not None and (not isinstance(mode, Waiting) or answer.trigger != mode.trigger):
         events.append(Event(Row.ANSWER_IGNORED, f"trigger {answer.trigger}"))
         answer = None
-    if isinstance(inp.operator, Override):
-        events.append(Event(Row.OVERRIDE, inp.operator.author))
+    if isinstance(inp.operator, (Override, Hold)):
+        events.append(Event(Row.OVERRIDE if isinstance(inp.operator, Override) else Row.HOLD, inp.operator.author))
     if inp.measurement is None:
         events.append(Event(Row.MISSING_MEASUREMENT))
 
     match mode:
         case Recovering(name, k) | Suspended(name, k):
-            if isinstance(inp.operator, Hold):
-                events.append(Event(Row.HOLD, inp.operator.author))
             row = Row.RECOVERED if k + 1 > T else Row.RECOVERING
             if isinstance(mode, Recovering):
                 events.append(Event(row, name))
@@ -205,10 +215,7 @@ def _intent(system: System, state: MachineState, inp: StepInput) -> _Intent:
             return _after_waiting(system, options, k + 1, mode, inp, answer, events)
         case Nominal():
             fallback = system.fallback(state.held.plan.options)
-            if isinstance(inp.operator, Hold):
-                events.append(Event(Row.HOLD, inp.operator.author))
-                return _recover(system, fallback, 1, events)
-            if inp.measurement is None or isinstance(inp.operator, Override):
+            if inp.measurement is None or isinstance(inp.operator, (Override, Hold)):
                 return _recover(system, fallback, 1, events)
             events.append(Event(Row.NOMINAL))
             return _Intent(mode, Request(system.names, False, K, T), fallback, 1, tuple(events))
@@ -227,16 +234,15 @@ def _after_waiting(
         reason = f"{answer.name!r} is not one of {list(options)}" if isinstance(answer, Choice) else answer.reason
         events.append(Event(Row.ANSWER_REJECTED, reason))
         return _recover(system, fallback, k, events)
-    if isinstance(inp.operator, Hold):
-        events.append(Event(Row.HOLD, inp.operator.author))
-        return _recover(system, fallback, k, events)
-    if inp.measurement is None or isinstance(inp.operator, Override):
+    if inp.measurement is None or isinstance(inp.operator, (Override, Hold)):
+        if answer is not None:
+            events.append(Event(Row.ANSWER_IGNORED, f"trigger {answer.trigger}: 0, but {fallback!r} is chosen in this step"))
         return _recover(system, fallback, k, events)
     if isinstance(answer, Clear):
         events.append(Event(Row.ANSWER_CLEAR))
         return _Intent(Nominal(), Request(system.names, False, K, T), fallback, k, tuple(events))
     # SOUNDNESS: consensus covers k = 0..K, so step K + 1 is the last at which every option is still open.
-    if k == K + 1:
+    if k >= K + 1:
         events.append(Event(Row.DEADLINE, fallback))
         return _recover(system, fallback, k, events)
     events.append(Event(Row.WAITING))
@@ -270,12 +276,29 @@ def _certified(
             if not others_may_follow:
                 events.append(Event(Row.PLAN_REFUSED, f"{'+'.join(plan.options)}: not what this step asks for"))
             continue
-        result = check_plan(system, x, plan)
+        try:
+            result = check_plan(system, x, plan)
+        except UsageError as error:
+            events.append(Event(Row.PLAN_REFUSED, f"{'+'.join(plan.options)}: {error}"))
+            continue
         if isinstance(result, Proved):
             return result.certificate, events
         reason = refusal(result.witness) if isinstance(result, Refuted) else result.reason
         events.append(Event(Row.PLAN_REFUSED, f"{'+'.join(plan.options)}: {reason}"))
     return None, events
+
+
+def _estimate_refusal(system: System, x: fmpq_mat) -> str | None:
+    """Why no claim can be made about the true state at the estimate x; needed where no certified plan led to x."""
+    violation = system.first_state_set.violation(x)
+    if violation is None:
+        return None
+    return f"the state estimate breaks constraint {violation.facet} of X, less the estimate's error, by {decimal_text(violation.amount)}"
+
+
+def _resumable(state: MachineState, inp: StepInput) -> bool:
+    """Whether this step is to look for a plan that resumes nominal operation."""
+    return isinstance(inp.operator, Resume) and not isinstance(state.mode, (Nominal, Waiting)) and inp.measurement is not None
 
 
 def refusal(v: PlanViolation) -> str:
@@ -307,8 +330,12 @@ def restarted(assured: AssuredSystem, state: MachineState, missed: int) -> tuple
     The held plan comes from the log; the next step certifies it again, or goes on Suspended. A question that
     was open is void: its trigger id is retired, and the deadline or the fallback decides. When steps were
     missed, nothing was sent in them, so no prediction stands: the mode is Suspended until a plan certifies.
+
+    Raises:
+        UsageError: when the mode and the held plan do not belong together.
     """
     system = assured.system
+    _require_consistent(system, state)
     events = [Event(Row.RESTART, f"{missed} steps missed")]
     mode = state.mode
     if isinstance(mode, Waiting):
@@ -322,3 +349,13 @@ def restarted(assured: AssuredSystem, state: MachineState, missed: int) -> tuple
         state = MachineState(state.step + 1, Suspended(intent.name_if_suspended, intent.k), held, plan.first_input, state.next_trigger)
     return state, tuple(events)
 
+
+
+def _require_consistent(system: System, state: MachineState) -> None:
+    """The options that the mode may lead to are those of the held plan, and k is in its range."""
+    mode, held = state.mode, state.held.plan.options
+    options = mode.options if isinstance(mode, Waiting) else held if isinstance(mode, Nominal) else (mode.name,)
+    if not options or not set(options) <= set(held) <= set(system.names):
+        raise UsageError(f"the mode is {mode} and the held plan has the options {list(held)}, expected those of the mode among them, and all among {list(system.names)}")
+    if isinstance(mode, Waiting) and not 0 <= mode.k <= system.consensus_horizon:
+        raise UsageError(f"the mode is {mode}, expected k in 0..{system.consensus_horizon}")

@@ -17,7 +17,15 @@ from flint import fmpq, fmpq_mat
 from aesop_verified.kernel.disturbance import Disturbance, Summand
 from aesop_verified.kernel.errors import UsageError
 from aesop_verified.kernel.polytope import Polytope
-from aesop_verified.kernel.rational import identity, require_shape, rows_of, text, zeros
+from aesop_verified.kernel.rational import (
+    identity,
+    own,
+    require_shape,
+    rows_of,
+    text,
+    zeros,
+)
+from aesop_verified.kernel.rollout import IntegerModel, Sides
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,6 +43,9 @@ class RecoverySet:
     polytope: Polytope
     gain: fmpq_mat
     offset: fmpq_mat
+
+    def __post_init__(self) -> None:
+        own(self, "gain", "offset")
 
     def law(self, x: fmpq_mat) -> fmpq_mat:
         """kappa(x), shape (m, 1)."""
@@ -58,8 +69,12 @@ class System:
         fallback_order: all names, most preferred first (the fallback policy).
 
     Raises:
-        UsageError: for shapes that do not fit, unknown or repeated names, K >= T, a negative quantum, or a
-            recovery law with another gain than F although there is a disturbance (theory 5).
+        UsageError: for shapes that do not fit, unknown or repeated names, K >= T, a negative quantum, an
+            estimate error that excludes 0, or a recovery law with another gain than F although there is a
+            disturbance (theory 5).
+
+    Computed from these: `input_set` (inputs that stay in U when rounded), `first_state_set` (estimates whose true
+    state is in X whatever the error), `total_disturbance`, `tightening` and `integer_model`.
     """
 
     A: fmpq_mat
@@ -76,7 +91,9 @@ class System:
     quantum: fmpq
     fallback_order: tuple[str, ...]
     input_set: Polytope = field(init=False)
+    first_state_set: Polytope = field(init=False)
     total_disturbance: Disturbance = field(init=False)
+    integer_model: IntegerModel = field(init=False)
     tightening: Tightening = field(init=False)
 
     def __post_init__(self) -> None:
@@ -86,6 +103,7 @@ class System:
         require_shape("the facet matrix of X", self.X.G, self.X.rows, n)
         require_shape("the facet matrix of U", self.U.G, self.U.rows, m)
         require_shape("the tube gain F", self.gain, m, n)
+        own(self, "A", "B", "b", "gain")
         if self.disturbance.n != n or self.estimate_error.n != n:
             raise UsageError(f"the disturbance and the estimate error have dimensions {self.disturbance.n} and {self.estimate_error.n}, expected {n}")
         names = [r.name for r in self.recovery_sets]
@@ -95,10 +113,15 @@ class System:
             raise UsageError(f"the fallback order is {list(self.fallback_order)}, expected each of {names} once")
         if not 0 <= self.consensus_horizon < self.horizon:
             raise UsageError(f"the consensus horizon K is {self.consensus_horizon} and the horizon T is {self.horizon}, expected 0 <= K < T")
+        for s in self.estimate_error.summands:
+            if any(lo > 0 or hi < 0 for lo, hi in zip(s.lower.entries(), s.upper.entries())):
+                raise UsageError(f"the estimate error {s.name!r} does not allow 0, expected lower <= 0 <= upper; move a known bias into the measurement")
         if self.quantum < 0:
             raise UsageError(f"the quantum is {self.quantum}, expected a positive number, or 0 to send inputs unrounded")
         object.__setattr__(self, "input_set", grid_shrunk(self.U, self.quantum))
-        object.__setattr__(self, "total_disturbance", self.disturbance.plus(self._extra_summands()))
+        # SOUNDNESS: x = xhat - e, so g x <= h for every e in E is g xhat <= h - h_E(-g); 0 in E carries it on (theory 5).
+        object.__setattr__(self, "first_state_set", self.X.shrunk(self.estimate_error.supports(-self.X.G)))
+        object.__setattr__(self, "total_disturbance", self.disturbance.plus(self._estimate_summands() + self._rounding_summands()))
         robust = not self.total_disturbance.is_zero
         for r in self.recovery_sets:
             require_shape(f"the facet matrix of the recovery set {r.name!r}", r.polytope.G, r.polytope.rows, n)
@@ -107,13 +130,15 @@ class System:
             # SOUNDNESS: the lengthened plan stays in the tightened sets only when the law has the tube's gain.
             if robust and r.gain != self.gain:
                 raise UsageError(f"the law of the recovery set {r.name!r} has another gain than the tube gain F; with a disturbance (input rounding included) they must be equal")
+        object.__setattr__(self, "integer_model", IntegerModel.of(self.A, self.B, self.b))
         object.__setattr__(self, "tightening", Tightening.of(self))
 
-    def _extra_summands(self) -> list[Summand]:
+    def _rounding_summands(self) -> list[Summand]:
+        half = fmpq_mat(self.m, 1, [self.quantum / 2] * self.m)
+        return [Summand("input_rounding", self.B, -half, half)] if self.quantum > 0 else []
+
+    def _estimate_summands(self) -> list[Summand]:
         extra = []
-        if self.quantum > 0:
-            half = fmpq_mat(self.m, 1, [self.quantum / 2] * self.m)
-            extra.append(Summand("input_rounding", self.B, -half, half))
         for s in self.estimate_error.summands:
             extra.append(Summand(f"estimate_error_next.{s.name}", s.map, s.lower, s.upper))
             extra.append(Summand(f"estimate_error_now.{s.name}", -self.A * s.map, s.lower, s.upper))
@@ -142,7 +167,7 @@ class System:
     @property
     def measured_disturbance(self) -> Disturbance:
         """The set in which xhat_{t+1} - (A xhat_t + B u_t + b) lies for the sent input u_t: W + E + (-A E)."""
-        return Disturbance(self.n, tuple(s for s in self.total_disturbance.summands if s.name != "input_rounding"))
+        return self.disturbance.plus(self._estimate_summands())
 
     def recovery(self, name: str) -> RecoverySet:
         """The recovery set of that name; raises UsageError when there is none."""
@@ -224,12 +249,16 @@ class Tightening:
         states[k], inputs[k]: the right-hand sides h_X - h_{R_k} and h_U - h_{F R_k} for k = 0..T+1.
         terminals[name][k]: likewise for a recovery set.
         corrections[k]: F Acl^k for k = 0..T, which carries a measured w into the shifted inputs.
+        state_sides, input_sides, terminal_sides: the same right-hand sides with their rows, for the plan check.
     """
 
     states: tuple[tuple[fmpq, ...], ...]
     inputs: tuple[tuple[fmpq, ...], ...]
     terminals: dict[str, tuple[tuple[fmpq, ...], ...]]
     corrections: tuple[fmpq_mat, ...]
+    state_sides: Sides
+    input_sides: Sides
+    terminal_sides: dict[str, Sides]
 
     @classmethod
     def of(cls, system: System) -> Tightening:
@@ -245,11 +274,17 @@ class Tightening:
                 sides.append(tuple(a - s for a, s in zip(sides[-1], W.supports(normals * power))))
             return tuple(sides)
 
+        states = right_hand_sides(system.X.G, system.X.h)
+        inputs = right_hand_sides(system.input_set.G * system.gain, system.input_set.h)
+        terminals = {r.name: right_hand_sides(r.polytope.G, r.polytope.h) for r in system.recovery_sets}
         return cls(
-            right_hand_sides(system.X.G, system.X.h),
-            right_hand_sides(system.input_set.G * system.gain, system.input_set.h),
-            {r.name: right_hand_sides(r.polytope.G, r.polytope.h) for r in system.recovery_sets},
+            states,
+            inputs,
+            terminals,
             tuple(system.gain * power for power in powers),
+            Sides.of(system.X.G, states),
+            Sides.of(system.input_set.G, inputs),
+            {r.name: Sides.of(r.polytope.G, terminals[r.name]) for r in system.recovery_sets},
         )
 
     def state_set(self, system: System, k: int) -> Polytope:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from flint import fmpq, fmpq_mat
+from flint import fmpq, fmpq_mat, fmpz, fmpz_mat
 
 from aesop_verified.kernel.errors import UsageError
 from aesop_verified.kernel.model import System
-from aesop_verified.kernel.rational import column, from_columns, require_shape
-from aesop_verified.kernel.verdict import Proved, Refuted, Result
+from aesop_verified.kernel.rational import column, own, require_shape
+from aesop_verified.kernel.rollout import RollOut, Sides
+from aesop_verified.kernel.verdict import Proved, Refuted, Result, require_kernel
 
 NOMINAL = "nominal"
 
@@ -40,6 +41,8 @@ class Plan:
             raise UsageError(f"a plan has consensus {self.consensus} and horizon {self.horizon}, expected 0 <= consensus <= horizon")
         for name, inputs in zip((NOMINAL, *self.options), (self.nominal, *self.recovery)):
             require_shape(f"the inputs of branch {name!r}", inputs, self.nominal.nrows(), self.horizon + 1)
+        own(self, "nominal")
+        object.__setattr__(self, "recovery", tuple(fmpq_mat(inputs) for inputs in self.recovery))
 
     @property
     def first_input(self) -> fmpq_mat:
@@ -77,7 +80,10 @@ class HeldPlan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CertifiedPlan(HeldPlan):
-    """A plan that satisfies Eq. (3) on the tightened sets from `state`, checked by `check_plan`."""
+    """A plan that satisfies Eq. (3) on the tightened sets from `state`; only `check_plan` makes one."""
+
+    def __post_init__(self) -> None:
+        require_kernel("a CertifiedPlan")
 
 
 def check_plan(system: System, state: fmpq_mat, plan: Plan) -> Result[CertifiedPlan, PlanViolation]:
@@ -98,21 +104,16 @@ def check_plan(system: System, state: fmpq_mat, plan: Plan) -> Result[CertifiedP
     violation = _consensus_violation(plan)
     if violation is not None:
         return Refuted(violation)
-    # SOUNDNESS: roll out all branches together, one column a branch, nominal first.
-    branches = (plan.nominal, *plan.recovery)
-    inputs = [from_columns([column(u, k) for u in branches], system.m) for k in range(plan.horizon + 1)]
-    states = [from_columns([state] * len(branches), system.n)]
-    for u in inputs:
-        states.append(system.next_state(states[-1], u))
-    tight = system.tightening
+    # SOUNDNESS: the kernel rolls out all branches itself, one column a branch, nominal first.
+    run = system.integer_model.roll_out(state, (plan.nominal, *plan.recovery))
     violation = (
-        _first_violation("input", system.input_set.G, inputs, tight.inputs, plan)
-        or _first_violation("state", system.X.G, states[:-1], tight.states, plan)
-        or _terminal_violation(system, states[-1], plan)
+        _first_violation("input", system.tightening.input_sides, run.inputs, [run.input_factor] * len(run.inputs), plan)
+        or _first_violation("state", system.tightening.state_sides, run.states[:-1], run.state_factors, plan)
+        or _terminal_violation(system, run, plan)
     )
     if violation is not None:
         return Refuted(violation)
-    return Proved(CertifiedPlan(plan, state, column(states[1], 0)))
+    return Proved(CertifiedPlan(plan, fmpq_mat(state), run.state(1, 0)))
 
 
 def _consensus_violation(plan: Plan) -> PlanViolation | None:
@@ -128,29 +129,24 @@ def _consensus_violation(plan: Plan) -> PlanViolation | None:
     return None
 
 
-def _first_violation(
-    constraint: str, G: fmpq_mat, points: Sequence[fmpq_mat], bounds: Sequence[tuple[fmpq, ...]], plan: Plan
-) -> PlanViolation | None:
-    """Constraint 1 for states or inputs: G p <= bounds[k] for every column p of points[k]."""
-    branches = (NOMINAL, *plan.options)
-    width = len(branches)
-    for k, values in enumerate(points):
-        flat = (G * values).entries()
-        for facet, bound in enumerate(bounds[k]):
-            for j in range(width):
-                if flat[facet * width + j] > bound:
-                    return PlanViolation(constraint, branches[j], k, facet, flat[facet * width + j] - bound)
+def _first_violation(constraint: str, sides: Sides, points: Sequence[fmpz_mat], factors: Sequence[fmpz], plan: Plan) -> PlanViolation | None:
+    """Constraint 1 for states or inputs: every column of points[k] / factors[k] satisfies the rows of step k."""
+    for k, (values, factor) in enumerate(zip(points, factors)):
+        excess = sides.excess(k, values, factor)
+        if excess is not None:
+            return PlanViolation(constraint, (NOMINAL, *plan.options)[excess.branch], k, excess.facet, excess.amount)
     return None
 
 
-def _terminal_violation(system: System, final: fmpq_mat, plan: Plan) -> PlanViolation | None:
+def _terminal_violation(system: System, run: RollOut, plan: Plan) -> PlanViolation | None:
     """Constraint 2: x^i_{T+1} in X_R^i - R_{T+1}; the nominal branch (column 0) has no terminal set."""
     step = plan.horizon + 1
-    for j, name in enumerate(plan.options):
-        values = (system.recovery(name).polytope.G * column(final, j + 1)).entries()
-        for facet, (value, bound) in enumerate(zip(values, system.tightening.terminals[name][step])):
-            if value > bound:
-                return PlanViolation("terminal", name, step, facet, value - bound)
+    final, factor = run.states[step], run.state_factors[step]
+    for branch, name in enumerate(plan.options, start=1):
+        point = fmpz_mat(system.n, 1, [final[i, branch] for i in range(system.n)])
+        excess = system.tightening.terminal_sides[name].excess(step, point, factor)
+        if excess is not None:
+            return PlanViolation("terminal", name, step, excess.facet, excess.amount)
     return None
 
 
@@ -163,16 +159,25 @@ def shifted_plan(
     w = measurement - held.next_state, and appends the recovery law until there are `horizon` + 1 inputs; the
     first option's branch becomes the nominal one.
     """
+    old_horizon, new_length = held.plan.horizon, horizon + 1
+    kept = min(old_horizon, new_length)
     w = measurement - held.next_state
-    corrections = system.tightening.corrections
+    changes = [(correction * w).entries() for correction in system.tightening.corrections[:kept]]
     branches = []
     for name in options:
-        old = held.plan.recovery[held.plan.options.index(name)]
-        law = system.recovery(name).law
-        x, inputs = measurement, []
-        for k in range(horizon + 1):
-            u = column(old, k + 1) + corrections[k] * w if k < held.plan.horizon else law(x)
-            inputs.append(u)
-            x = system.next_state(x, u)
-        branches.append(from_columns(inputs, system.m))
+        old = held.plan.recovery[held.plan.options.index(name)].table()
+        rows = [[old[i][k + 1] + changes[k][i] for k in range(kept)] for i in range(system.m)]
+        if kept < new_length:
+            _append_law(system, name, measurement, rows, new_length)
+        branches.append(fmpq_mat(rows))
     return Plan(tuple(options), consensus, horizon, branches[0], tuple(branches))
+
+
+def _append_law(system: System, name: str, state: fmpq_mat, rows: list[list[fmpq]], length: int) -> None:
+    """Roll the inputs in `rows` out from `state` and append inputs of the recovery law up to `length`."""
+    law, x = system.recovery(name).law, state
+    for k in range(length):
+        if k == len(rows[0]):
+            for row, value in zip(rows, law(x).entries()):
+                row.append(value)
+        x = system.next_state(x, fmpq_mat(system.m, 1, [row[k] for row in rows]))

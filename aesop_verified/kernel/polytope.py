@@ -16,6 +16,7 @@ from aesop_verified.kernel.rational import (
     Exact,
     exact,
     matrix,
+    own,
     require_shape,
     rows_of,
     stacked,
@@ -48,9 +49,12 @@ class Polytope:
     h: fmpq_mat
 
     def __post_init__(self) -> None:
+        if not isinstance(self.G, fmpq_mat):
+            require_shape("the facet matrix G of a polytope", self.G, 0, 0)
         if self.G.ncols() < 1:
             raise UsageError(f"a polytope needs a dimension of at least 1; G has shape {self.G.nrows()} x {self.G.ncols()}")
         require_shape("the offset vector h of a polytope", self.h, self.G.nrows(), 1)
+        own(self, "G", "h")
 
     @classmethod
     def of(cls, G: Sequence[Sequence[Exact]], h: Sequence[Exact], *, n: int) -> Polytope:

@@ -50,13 +50,15 @@ def exact(value: Exact) -> fmpq:
 def _from_text(text: str) -> fmpq:
     if len(text) > _MAX_DIGITS or not _NUMBER.fullmatch(text):
         raise ExactnessError(f'found the text {text[:40]!r}, expected a finite number such as "-2", "0.1", "1e-3" or "2/7"')
+    # Python's own int() refuses more than 4,300 digits; flint's integers do not.
     if "/" in text:
-        numerator, denominator = text.split("/")
-        if int(denominator) == 0:
-            raise ExactnessError(f"found {text!r}, whose denominator is zero")
-        return fmpq(int(numerator), int(denominator))
-    fraction = Fraction(text)
-    return fmpq(fraction.numerator, fraction.denominator)
+        numerator, denominator = (fmpz(part.lstrip("+")) for part in text.split("/"))
+        if denominator == 0:
+            raise ExactnessError(f"found {text[:40]!r}, whose denominator is zero")
+        return fmpq(numerator, denominator)
+    mantissa, _, exponent = text.lower().partition("e")
+    whole, _, decimals = mantissa.lstrip("+").partition(".")
+    return fmpq(fmpz(whole + decimals)) * fmpq(10) ** (int(exponent or 0) - len(decimals))
 
 
 def from_double(value: float) -> fmpq:
@@ -67,8 +69,8 @@ def from_double(value: float) -> fmpq:
     """
     try:
         numerator, denominator = value.as_integer_ratio()
-    except (OverflowError, ValueError):
-        raise ExactnessError(f"found the double {value!r}, expected a finite one") from None
+    except (AttributeError, OverflowError, ValueError):
+        raise ExactnessError(f"found {value!r} of type {type(value).__name__}, expected a finite double") from None
     return fmpq(numerator, denominator)
 
 
@@ -132,6 +134,17 @@ def from_columns(columns: Sequence[fmpq_mat], rows: int) -> fmpq_mat:
 def stacked(*blocks: fmpq_mat) -> fmpq_mat:
     """Blocks of equal width one above the other."""
     return fmpq_mat(sum(b.nrows() for b in blocks), blocks[0].ncols(), [v for b in blocks for v in b.entries()])
+
+
+def stacked_columns(*blocks: fmpq_mat) -> fmpq_mat:
+    """Blocks of equal height side by side."""
+    return stacked(*(b.transpose() for b in blocks)).transpose()
+
+
+def own(instance: object, *names: str) -> None:
+    """Replace matrix attributes of a new frozen value by copies: flint's matrices can be written to in place."""
+    for name in names:
+        object.__setattr__(instance, name, fmpq_mat(getattr(instance, name)))
 
 
 def require_shape(name: str, m: fmpq_mat, rows: int, columns: int) -> None:

@@ -27,7 +27,17 @@ class Verdict(enum.Enum):
     UNKNOWN = "unknown"
 
 
+def require_kernel(what: str) -> None:
+    """Refuse the construction of a claim outside the kernel; to be called in the `__post_init__` of a dataclass."""
+    # SOUNDNESS: frame 1 is __post_init__, 2 the generated __init__, 3 its caller.
+    caller = sys._getframe(3).f_globals.get("__name__", "")
+    if not caller.startswith(_KERNEL):
+        raise UnsoundStep(f"{what} can only be made by a kernel check, not by {caller!r}; call the check and keep its result")
+
+
 class _NoTruthValue:
+    __slots__ = ()
+
     def __bool__(self) -> NoReturn:
         raise TypeError(
             f"a {type(self).__name__} result has no truth value; write isinstance(result, Proved) or "
@@ -42,10 +52,10 @@ class Proved(_NoTruthValue, Generic[C_co]):
     certificate: C_co
 
     def __post_init__(self) -> None:
-        # SOUNDNESS: the frame two above is the caller of the generated __init__.
-        caller = sys._getframe(2).f_globals.get("__name__", "")
-        if not caller.startswith(_KERNEL):
-            raise UnsoundStep(f"Proved can only be made by a kernel check, not by {caller!r}; call the check and keep its result")
+        require_kernel("Proved")
+
+    def __init_subclass__(cls) -> NoReturn:
+        raise UnsoundStep("Proved cannot be subclassed: a subclass could be made without a check")
 
     def __reduce__(self) -> NoReturn:
         raise UnsoundStep("a Proved cannot be copied or pickled; send its certificate and check it again")
