@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from flint import fmpq
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aesop_verified.kernel.errors import UsageError
 from aesop_verified.kernel.rational import rows_of, vector
-from aesop_verified.system import SynthesisRequest, SystemFileError, facet_text, load, loads, point_text, set_lines, summary
+from aesop_verified.system import SynthesisRequest, SystemFileError, facet_text, load, loads, point_text, set_lines, summary, to_yaml
 from aesop_verified.system.parts import GivenSet
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -192,6 +192,17 @@ def test_what_is_no_mapping_at_all_is_refused(data: bytes, message: str) -> None
 def test_any_bytes_are_read_or_refused_with_this_error_only(data: bytes) -> None:
     with pytest.raises(SystemFileError):
         loads(data)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, len(TANKS) - 1), st.integers(0, 12), st.text(alphabet="{}[]:,-?&*!'\"# \n\t0123.e^±abp~<", max_size=4))
+def test_a_damaged_file_is_read_or_refused_and_never_anything_else(start: int, length: int, inserted: str) -> None:
+    try:
+        d = loads(TANKS[:start] + inserted + TANKS[start + length :])
+    except SystemFileError as error:
+        assert error.problems and all(p.message for p in error.problems)
+    else:
+        assert loads(to_yaml(d)) == d
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
