@@ -28,7 +28,7 @@ def project(polytope: Polytope, coordinates: Sequence[int]) -> Minimal:
 
 
 def _without(P: Polytope, j: int) -> Polytope:
-    """Combine every row with x_j <= with every row with x_j >=; column j becomes zero."""
+    """Combine every row with x_j <= with every row with x_j >=; column j becomes zero; new rows have largest entry 1."""
     G, h = rows_of(P.G), P.h.entries()
     rows: list[list[fmpq]] = []
     sides: list[fmpq] = []
@@ -41,8 +41,10 @@ def _without(P: Polytope, j: int) -> Polytope:
     for up, a in above:
         for down, b in below:
             s, t = -down[j], up[j]
-            rows.append([s * u + t * d for u, d in zip(up, down)])
-            sides.append(s * a + t * b)
+            combined = [s * u + t * d for u, d in zip(up, down)]
+            scale = max(map(abs, combined)) or fmpq(1)
+            rows.append([v / scale for v in combined])
+            sides.append((s * a + t * b) / scale)
     return Polytope(matrix(rows, P.dimension_of_space), fmpq_mat(len(sides), 1, sides))
 
 
