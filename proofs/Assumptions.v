@@ -1,0 +1,37 @@
+(** What each headline theorem assumes. Compiling this file prints one answer a line; every one has to be
+    "Closed under the global context": no axiom, nothing admitted. property_tests/test_proofs.py checks it. *)
+
+From Aesop Require Import Plans Machine MachineProperties Theorem1 Counterexamples.
+
+(* Eq. (3) and the shifted plan. *)
+Print Assumptions shifted_plan_certified.
+Print Assumptions lengthened_plan_certified.
+
+(* Theorem 1, arbitrary model. *)
+Print Assumptions Theorem_1_claim_1.
+Print Assumptions Theorem_1_claim_2.
+Print Assumptions Theorem_1_claim_2_plan_in_force.
+Print Assumptions Theorem_1_claim_3.
+Print Assumptions Theorem_1_claim_3_any_decision.
+Print Assumptions Theorem_1_claim_3_silent_reasoner.
+Print Assumptions Theorem_1_claim_4_decision.
+Print Assumptions Theorem_1_claim_4_totality.
+Print Assumptions Theorem_1_claim_4_the_loop_runs.
+Print Assumptions Theorem_1_never_suspended.
+Print Assumptions inclusive_consensus_keeps_options_open_until_the_deadline.
+
+(* Rows of the transition table. *)
+Print Assumptions every_step_is_certified.
+Print Assumptions alarm_starts_waiting.
+Print Assumptions waiting_since_the_alarm.
+Print Assumptions choice_is_engaged.
+Print Assumptions rejected_answer_engages_fallback.
+Print Assumptions late_answer_is_ignored.
+Print Assumptions recovering_goes_on.
+
+(* Deliberately wrong versions. *)
+Print Assumptions Y_empty_is_not_provable.
+Print Assumptions Y_empty_loses_claim_2.
+Print Assumptions a_y_outside_Y_is_not_provable.
+Print Assumptions exclusive_consensus_is_not_provable.
+Print Assumptions no_default_at_the_deadline_is_not_provable.
