@@ -67,9 +67,10 @@ def model(
     zero = [0.0] * n
     q, p = np.diag(Q or zero), np.diag(P or zero)
     F, g = (np.array(law[0], dtype=float), np.array(law[1], dtype=float)) if law else (np.zeros((m, n)), np.zeros(m))
-    M = np.eye(n) if change is None else change
-    N = np.eye(m) if change is None else change
-    Mi, Ni = np.linalg.inv(M), np.linalg.inv(N)
+    M: Matrix = np.eye(n) if change is None else change
+    N: Matrix = np.eye(m) if change is None else change
+    Mi: Matrix = np.linalg.inv(M).astype(np.float64)
+    Ni: Matrix = np.linalg.inv(N).astype(np.float64)
 
     def family(name: str, bounds: Bounds, inverse: Matrix) -> SetFamily:
         G, h = box_rows(bounds)

@@ -175,17 +175,16 @@ def test_a_state_or_a_request_that_does_not_fit_is_refused() -> None:
         planner.plan(Request(system.names, False, 4, 11), [0.0, 0.0])
 
 
-def _in_worker(spec: bytes, request: Request, state: list[float]) -> Planned | NothingPlanned:
-    return Planner(pickle.loads(spec)).plan(request, state)
-
-
 def test_a_planner_runs_in_a_worker_process() -> None:
     description, system = cart()
     spec = PlannerSpec.described(description, system)
     request = Request(system.names, False, 4, 10)
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        remote = planned(pool.submit(_in_worker, pickle.dumps(spec), request, [0.5, 0.0]).result(timeout=60))
-    local = planned(Planner(spec).plan(request, [0.5, 0.0]))
+        remote = planned(pool.submit(Planner.plan, Planner(spec), request, [0.5, 0.0]).result(timeout=60))
+    here = Planner(spec)
+    local = planned(here.plan(request, [0.5, 0.0]))
+    again = planned(pickle.loads(pickle.dumps(here)).plan(request, [0.5, 0.0]))  # a used planner travels as well
+    assert np.array_equal(again.candidates[0].nominal, local.candidates[0].nominal)
     assert remote.candidates[0].options == local.candidates[0].options
     assert np.array_equal(remote.candidates[0].nominal, local.candidates[0].nominal)
     assert certified(system, [0.5, 0.0], remote.plans(system)[0])

@@ -28,8 +28,8 @@ class PiqpSolver:
     """One program, many vectors.
 
     Args:
-        program: sparse matrices (dense ones are converted); rows whose bounds coincide in the first vectors
-            become equalities and must stay so.
+        program: sparse matrices (dense ones are converted). Rows whose bounds coincide are equalities and rows
+            without a finite bound are left out; when that changes between vectors, the solver is set up anew.
         iteration_limit: of one solve.
     """
 
@@ -38,7 +38,7 @@ class PiqpSolver:
         self.iteration_limit = iteration_limit
         self._P = sparse.csc_matrix(program.P)
         self._G = sparse.csr_matrix(program.G)
-        self._equal: np.ndarray | None = None
+        self._kinds: np.ndarray | None = None
         self._solver: piqp.SparseSolver | None = None
 
     def solve(self, vectors: ProgramVectors) -> QpResult:
@@ -47,10 +47,13 @@ class PiqpSolver:
         if row is not None:
             return QpFailure(SolveStatus.INFEASIBLE, f"row {row} has bounds {vectors.lower[row]} and {vectors.upper[row]}, which no point meets")
         equal = vectors.lower == vectors.upper
-        if self._solver is None or self._equal is None or not np.array_equal(equal, self._equal):
-            self._set_up(vectors, equal)
+        bounded = ~equal & (np.isfinite(vectors.lower) | np.isfinite(vectors.upper))
+        kinds = equal + 2 * bounded
+        if self._solver is None or self._kinds is None or not np.array_equal(kinds, self._kinds):
+            self._set_up(vectors, equal, bounded)
+            self._kinds = kinds
         else:
-            self._solver.update(c=vectors.q, b=vectors.upper[equal], h_l=vectors.lower[~equal], h_u=vectors.upper[~equal])
+            self._solver.update(c=vectors.q, b=vectors.upper[equal], h_l=vectors.lower[bounded], h_u=vectors.upper[bounded])
         assert self._solver is not None
         status = self._solver.solve()
         result = self._solver.result
@@ -61,14 +64,15 @@ class PiqpSolver:
             self._solver = None
         return answer
 
-    def _set_up(self, vectors: ProgramVectors, equal: np.ndarray) -> None:
+    def _set_up(self, vectors: ProgramVectors, equal: np.ndarray, bounded: np.ndarray) -> None:
+        """A fresh solver for equality rows, rows with a finite bound, and none of the others."""
         solver = piqp.SparseSolver()
         solver.settings.kkt_solver = piqp.sparse_ldlt
         solver.settings.max_iter = self.iteration_limit
         solver.settings.eps_abs, solver.settings.eps_rel = 1e-10, 0.0
-        solver.settings.eps_duality_gap_abs, solver.settings.eps_duality_gap_rel = 1e-8, 1e-9
+        solver.settings.eps_duality_gap_abs, solver.settings.eps_duality_gap_rel = 1e-10, 1e-9
         solver.setup(
             self._P, vectors.q, sparse.csc_matrix(self._G[equal]), vectors.upper[equal],
-            sparse.csc_matrix(self._G[~equal]), vectors.lower[~equal], vectors.upper[~equal],
+            sparse.csc_matrix(self._G[bounded]), vectors.lower[bounded], vectors.upper[bounded],
         )  # fmt: skip
-        self._solver, self._equal = solver, equal
+        self._solver = solver

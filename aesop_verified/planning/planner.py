@@ -158,8 +158,16 @@ class Planner:
 
     def __init__(self, spec: PlannerSpec, *, split: bool = True, price_every_subset: bool = False) -> None:
         self.spec = spec
+        self._split, self._every = split, price_every_subset
         self._store = ProgramStore(spec.model, split=split)
-        self._every = price_every_subset
+
+    def __getstate__(self) -> tuple[PlannerSpec, bool, bool]:
+        return self.spec, self._split, self._every
+
+    def __setstate__(self, state: tuple[PlannerSpec, bool, bool]) -> None:
+        """A copy starts with no programs: workspaces of solvers do not travel."""
+        spec, split, every = state
+        Planner.__init__(self, spec, split=split, price_every_subset=every)
 
     @classmethod
     def for_system(cls, system: System, cost: QuadraticCost, *, policy: SelectionPolicy | None = None) -> Planner:
@@ -207,7 +215,7 @@ class Planner:
         reason = "; ".join(dict.fromkeys(f.reason for f in failures))
         worst = weakest(*(f.status for f in failures)) if failures else SolveStatus.FAILED
         failure = NoPlan(worst, reason)
-        return NothingPlanned(failure, dropped or {name: reason for name in request.options}, solves)
+        return NothingPlanned(failure, dropped or dict.fromkeys(request.options, reason), solves)
 
     def _proposed(self, solved: Solved) -> ProposedPlan:
         problem, quantum = solved.problem, self.spec.quantum

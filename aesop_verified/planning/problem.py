@@ -22,7 +22,14 @@ from functools import cached_property
 import numpy as np
 
 from aesop_verified.kernel.errors import UsageError
-from aesop_verified.planning.program import RESIDUAL_TOLERANCE, Matrix, Vector, refuse_nan, require_convex, require_finite
+from aesop_verified.planning.program import (
+    RESIDUAL_TOLERANCE,
+    Matrix,
+    Vector,
+    refuse_nan,
+    require_convex,
+    require_finite,
+)
 from aesop_verified.planning.separation import Block, blocks_of
 
 NOMINAL = "nominal"
