@@ -151,6 +151,21 @@ def test_conformal_counts_flights_not_frames() -> None:
     assert "at least 4 are needed" in infinite.notes[0]
 
 
+def test_conformal_takes_the_worst_frame_of_each_flight() -> None:
+    held_out = cache_of(("east", "h"), ("north", "h"), ("east", "i"), ("north east", "i"))
+    result = calibrate_conformal(cache_of(("east", "a")), held_out, TopK(1), alpha="1/3")  # flights: 0 and -0.6, rank 1
+    assert result.threshold == pytest.approx(-0.6, abs=1e-6)
+
+
+def test_a_threshold_that_is_the_largest_value_says_so() -> None:
+    cache = cache_of(*BASE)
+    assert calibrate(cache, TopK(1), alpha="3/4", unit=PerGroup()).rank == 3
+    largest = calibrate(cache, TopK(1), alpha="0.76", unit=PerObservation())
+    assert largest.rank == 4 and any("with fewer than 5 values" in note for note in largest.notes)
+    inner = calibrate(cache, TopK(1), alpha="3/4", unit=PerObservation())
+    assert inner.rank == 3 and not any("with fewer than" in note for note in inner.notes)
+
+
 def test_conformal_refuses_shared_groups_and_other_embedders() -> None:
     with pytest.raises(CalibrationRefused, match=r"\['a'\]"):
         calibrate_conformal(cache_of(("east", "a")), cache_of(("north", "a")), TopK(1), alpha="1/2")

@@ -71,6 +71,11 @@ def test_everything_else_is_rejected(raw: bytes) -> None:
     assert isinstance(answer, Rejected) and answer.reason
 
 
+def test_answers_are_read_up_to_4096_bytes() -> None:
+    assert parse_answer(b"0" + b" " * 4095, OPTIONS) == Clear()
+    assert parse_answer(b"0" + b" " * 4096, OPTIONS) == Rejected("4097 bytes, expected at most 4096")
+
+
 @settings(deadline=None)
 @given(st.binary(max_size=5000), st.lists(NAMES, min_size=1, max_size=4, unique=True))
 @example(b"\x00" * 4097, ["a"])
