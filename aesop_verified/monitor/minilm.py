@@ -55,7 +55,7 @@ class MiniLmOnnxEmbedder:
         weights = packaged_file(WEIGHTS_PACKAGE, WEIGHTS_FILE, install=WEIGHTS_INSTALL)
         vocabulary = packaged_file(TOKENIZER_PACKAGE, TOKENIZER_FILE, install=TOKENIZER_INSTALL)
         try:
-            import onnxruntime  # type: ignore[import-untyped]
+            import onnxruntime  # type: ignore[import-untyped,unused-ignore]
             from tokenizers import Tokenizer
         except ImportError as error:
             raise ModelNotInstalled(f"{error.name or error} is not installed; run: {RUNTIME_INSTALL}") from error
