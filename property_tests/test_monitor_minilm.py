@@ -135,7 +135,8 @@ def _reference(weights: dict[str, Array], ids: list[int]) -> Array:
     for layer in range(6):
         at = f"encoder.layer.{layer}"
         query, key, value = (
-            linear(x, f"{at}.attention.self.{part}").reshape(len(ids), 12, 32).transpose(1, 0, 2) for part in ("query", "key", "value")
+            linear(x, f"{at}.attention.self.{part}").reshape(len(ids), 12, 32).transpose(1, 0, 2)
+            for part in ("query", "key", "value")
         )
         logits = query @ key.transpose(0, 2, 1) / math.sqrt(32)
         attention = np.exp(logits - logits.max(axis=-1, keepdims=True))
@@ -143,7 +144,9 @@ def _reference(weights: dict[str, Array], ids: list[int]) -> Array:
         context = (attention @ value).transpose(1, 0, 2).reshape(len(ids), 384)
         x = norm(x + linear(context, f"{at}.attention.output.dense"), f"{at}.attention.output.LayerNorm")
         inner = linear(x, f"{at}.intermediate.dense")
-        x = norm(x + linear(inner * 0.5 * (1 + erf(inner / math.sqrt(2))), f"{at}.output.dense"), f"{at}.output.LayerNorm")
+        x = norm(
+            x + linear(inner * 0.5 * (1 + erf(inner / math.sqrt(2))), f"{at}.output.dense"), f"{at}.output.LayerNorm"
+        )
     mean = x.mean(axis=0)
     return np.asarray(mean / np.linalg.norm(mean))
 
@@ -175,5 +178,10 @@ def test_missing_packages_are_named_with_their_command(monkeypatch: pytest.Monke
 
 def test_identities_differ_in_every_field() -> None:
     base = EmbedderIdentity("n", "1", 2, "d")
-    others = [EmbedderIdentity("m", "1", 2, "d"), EmbedderIdentity("n", "2", 2, "d"), EmbedderIdentity("n", "1", 3, "d"), EmbedderIdentity("n", "1", 2, "e")]
+    others = [
+        EmbedderIdentity("m", "1", 2, "d"),
+        EmbedderIdentity("n", "2", 2, "d"),
+        EmbedderIdentity("n", "1", 3, "d"),
+        EmbedderIdentity("n", "1", 2, "e"),
+    ]
     assert base == EmbedderIdentity("n", "1", 2, "d") and all(base != other for other in others)

@@ -77,7 +77,9 @@ def test_E02_zero_norm_never_ranks() -> None:
     ("bad", "component"), [([math.nan, 1.0], 0), ([math.inf, 0.0], 0), ([0.0, -math.inf], 1), ([1.0, math.nan], 1)]
 )
 @pytest.mark.parametrize("score", [TopK(1), Mahalanobis(0.5)])
-def test_E03_non_finite_is_rejected_with_its_component(bad: list[float], component: int, score: TopK | Mahalanobis) -> None:
+def test_E03_non_finite_is_rejected_with_its_component(
+    bad: list[float], component: int, score: TopK | Mahalanobis
+) -> None:
     good = [[1.0, 1.0], [1.0, 0.0]]
     with pytest.raises(EmbeddingRefused) as refused:
         score.fit([*good, bad])
@@ -115,7 +117,9 @@ def test_mahalanobis_agrees_with_a_plain_solve() -> None:
     sigma = 0.8 * np.cov(rows.T, bias=True)
     sigma += 0.2 * np.trace(np.cov(rows.T, bias=True)) / 10 * np.eye(10)
     gap = point - rows.mean(axis=0)
-    assert Mahalanobis(0.2).fit(rows).score(point) == pytest.approx(math.sqrt(gap @ np.linalg.solve(sigma, gap)), rel=1e-10)
+    assert Mahalanobis(0.2).fit(rows).score(point) == pytest.approx(
+        math.sqrt(gap @ np.linalg.solve(sigma, gap)), rel=1e-10
+    )
 
 
 def test_mahalanobis_refuses_equal_rows_and_bad_shrinkage() -> None:
@@ -151,7 +155,9 @@ def test_C02_no_negative_zero_index() -> None:
 
 
 def test_C03_rank_is_not_clamped() -> None:
-    first_finite = next(n for n in range(1, 20) if math.isfinite(conformal_quantile([float(i) for i in range(n)], "9/10")))
+    first_finite = next(
+        n for n in range(1, 20) if math.isfinite(conformal_quantile([float(i) for i in range(n)], "9/10"))
+    )
     assert first_finite == 9
     assert conformal_rank("9/10", 9) == 9
     assert conformal_quantile([], "9/10") == math.inf

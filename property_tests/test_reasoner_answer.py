@@ -39,8 +39,12 @@ NAMES = st.from_regex(r"[a-z][a-z0-9_]{0,6}", fullmatch=True)
 SPACES = st.text("\t\n\v\f\r ", max_size=4).map(str.encode)
 
 
-def question(observation: str = "A crate lies on the pad.", options: tuple[tuple[str, str], ...] | None = None) -> Question:
-    return Question("t-7", observation, options or tuple((name, f"land on {name}") for name in OPTIONS), "a drone", "deliver")
+def question(
+    observation: str = "A crate lies on the pad.", options: tuple[tuple[str, str], ...] | None = None
+) -> Question:
+    return Question(
+        "t-7", observation, options or tuple((name, f"land on {name}") for name in OPTIONS), "a drone", "deliver"
+    )
 
 
 @pytest.mark.parametrize(
@@ -60,10 +64,45 @@ def test_answers_of_the_grammar(raw: bytes, expected: object) -> None:
 @pytest.mark.parametrize(
     "raw",
     [
-        b"", b" \n", b"00", b"-0", b"+0", b"0.", b"0.0", b"0 0", b"O", b"1", b"2", b"Field", b"FIELD", b"field.", b'"field"', b"'0'",
-        b"field car_park", b"field\ncar_park", b"field_", b"fiel", b"field_22", b"the answer is field", b"field\x00", b"\x000",
-        b"\xef\xbb\xbf0", b"\xc2\xa00", b"\xe2\x80\x8b0", b"\xd9\xa0", b"\xef\xbc\x90", b"0\xff", b"f\xc4\xb1eld", b"\xff\xfe0\x00",
-        b"\x1c0", b"\x850", b"field" * 2000, b"0" + b" " * 5000, b"null", b"None", b"{}",
+        b"",
+        b" \n",
+        b"00",
+        b"-0",
+        b"+0",
+        b"0.",
+        b"0.0",
+        b"0 0",
+        b"O",
+        b"1",
+        b"2",
+        b"Field",
+        b"FIELD",
+        b"field.",
+        b'"field"',
+        b"'0'",
+        b"field car_park",
+        b"field\ncar_park",
+        b"field_",
+        b"fiel",
+        b"field_22",
+        b"the answer is field",
+        b"field\x00",
+        b"\x000",
+        b"\xef\xbb\xbf0",
+        b"\xc2\xa00",
+        b"\xe2\x80\x8b0",
+        b"\xd9\xa0",
+        b"\xef\xbc\x90",
+        b"0\xff",
+        b"f\xc4\xb1eld",
+        b"\xff\xfe0\x00",
+        b"\x1c0",
+        b"\x850",
+        b"field" * 2000,
+        b"0" + b" " * 5000,
+        b"null",
+        b"None",
+        b"{}",
     ],
 )
 def test_everything_else_is_rejected(raw: bytes) -> None:
@@ -113,7 +152,10 @@ def test_question_needs_a_trigger_and_survives_its_transport() -> None:
     assert pickle.loads(pickle.dumps(asked)) == asked
 
 
-@pytest.mark.parametrize("change", [{"extra": 1}, {"robot": 5}, {"options": {}}, {"options": [["a"]]}, {"options": [["a", 1]]}, {"options": []}])
+@pytest.mark.parametrize(
+    "change",
+    [{"extra": 1}, {"robot": 5}, {"options": {}}, {"options": [["a"]]}, {"options": [["a", 1]]}, {"options": []}],
+)
 def test_malformed_questions_are_refused(change: dict[str, Any]) -> None:
     with pytest.raises(QuestionRefused):
         Question.from_json({**question().to_json(), **change})
@@ -177,7 +219,9 @@ def test_specifications_survive_json_and_pickle(spec: ReasonerSpec) -> None:
 
 
 def test_script_answers_may_be_written_as_text() -> None:
-    spec = reasoner_spec_from_json({"kind": "scripted", "lines": [{"match": "fire", "answer": "field", "delay_seconds": 1}]})
+    spec = reasoner_spec_from_json(
+        {"kind": "scripted", "lines": [{"match": "fire", "answer": "field", "delay_seconds": 1}]}
+    )
     assert spec == ScriptedSpec((ScriptLine("fire", b"field", 1.0),))
 
 
@@ -190,14 +234,23 @@ def test_script_answers_may_be_written_as_text() -> None:
         ({"kind": "openai_compatible", "model": "m"}, "reasoner.base_url: missing"),
         ({"kind": "openai_compatible", "model": "m", "base_url": 1}, "reasoner.base_url: found 1"),
         ({"kind": "openai_compatible", "model": "m", "base_url": "u", "key": "s"}, "reasoner.key: unknown field"),
-        ({"kind": "openai_compatible", "model": "m", "base_url": "u", "max_tokens": True}, "reasoner.max_tokens: found True"),
+        (
+            {"kind": "openai_compatible", "model": "m", "base_url": "u", "max_tokens": True},
+            "reasoner.max_tokens: found True",
+        ),
         ({"kind": "local_gguf", "decoding": "loose"}, "reasoner.decoding: found 'loose'"),
         ({"kind": "scripted", "lines": {}}, "reasoner.lines: found"),
         ({"kind": "scripted", "lines": [{"match": "x"}]}, r"reasoner.lines\[0\]: expected exactly one"),
         ({"kind": "scripted", "lines": [{"match": "x", "answer": "0", "answer_base64": ""}]}, "exactly one"),
         ({"kind": "scripted", "lines": [{"match": "x", "answer_base64": "?"}]}, "answer_base64"),
-        ({"kind": "scripted", "lines": [{"match": "x", "answer": "0", "delay_seconds": -1}]}, "delay_seconds: found -1.0"),
-        ({"kind": "scripted", "lines": [{"match": "x", "answer": "0", "delay_seconds": float("nan")}]}, "delay_seconds"),
+        (
+            {"kind": "scripted", "lines": [{"match": "x", "answer": "0", "delay_seconds": -1}]},
+            "delay_seconds: found -1.0",
+        ),
+        (
+            {"kind": "scripted", "lines": [{"match": "x", "answer": "0", "delay_seconds": float("nan")}]},
+            "delay_seconds",
+        ),
     ],
 )
 def test_malformed_specifications_name_the_field(value: object, message: str) -> None:

@@ -35,7 +35,11 @@ from aesop_verified.reasoner import (
 )
 
 QUESTION = Question(
-    "t1", "A crate lies on the pad.", (("field", "land on the field"), ("roof", "land on the roof")), "a delivery drone", "land on the pad"
+    "t1",
+    "A crate lies on the pad.",
+    (("field", "land on the field"), ("roof", "land on the roof")),
+    "a delivery drone",
+    "land on the pad",
 )
 
 
@@ -134,7 +138,13 @@ def test_a_good_endpoint_answers_and_sees_a_deterministic_request(server: str, m
     sent = json.loads(body)
     assert path == "/good/v1/chat/completions"
     assert headers["Authorization"] == "Bearer secret"
-    assert (sent["model"], sent["temperature"], sent["max_tokens"], sent["n"], sent["stream"]) == ("model-1", 0, 9, 1, False)
+    assert (sent["model"], sent["temperature"], sent["max_tokens"], sent["n"], sent["stream"]) == (
+        "model-1",
+        0,
+        9,
+        1,
+        False,
+    )
     assert sent["messages"][1]["content"].endswith("0, field, roof")
     client.close()
 
@@ -180,9 +190,23 @@ def test_nobody_listening() -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        b"", b"null", b"[]", b"{}", b'{"choices": []}', b'{"choices": [1]}', b'{"choices": {}}', b"[" * 100_000,
-        b'{"choices": [], "choices": []}', completion(None), completion(0), completion(["field"]), completion("\ud800"),
-        completion(finish_reason="length"), completion(finish_reason=None), completion(message=None), completion(message="field"),
+        b"",
+        b"null",
+        b"[]",
+        b"{}",
+        b'{"choices": []}',
+        b'{"choices": [1]}',
+        b'{"choices": {}}',
+        b"[" * 100_000,
+        b'{"choices": [], "choices": []}',
+        completion(None),
+        completion(0),
+        completion(["field"]),
+        completion("\ud800"),
+        completion(finish_reason="length"),
+        completion(finish_reason=None),
+        completion(message=None),
+        completion(message="field"),
         json.dumps({"choices": json.loads(completion())["choices"] * 2}).encode(),
     ],
 )
@@ -224,7 +248,9 @@ def test_reasoners_can_be_built_in_a_fresh_process(server: str, kind: str) -> No
     if kind == "openai":
         spec = OpenAiCompatibleSpec(f"{server}/good", "m")
     here, there = multiprocessing.get_context("spawn").Pipe(duplex=False)
-    child = multiprocessing.get_context("spawn").Process(target=_child, args=(spec.to_json(), QUESTION.to_json(), there))
+    child = multiprocessing.get_context("spawn").Process(
+        target=_child, args=(spec.to_json(), QUESTION.to_json(), there)
+    )
     child.start()
     try:
         assert here.poll(30)
@@ -258,7 +284,9 @@ def model() -> Iterator[LocalGgufReasoner]:
 @needs_llm
 def test_constrained_answers_always_parse_and_repeat(model: LocalGgufReasoner) -> None:
     for names in (("field", "roof"), ("land", "land_roof", "land_roof_2"), ("l",), ("zzzz_9", "qq")):
-        asked = Question("t", "Smoke rises from the pad.", tuple((n, f"go to {n}") for n in names), "a drone", "deliver")
+        asked = Question(
+            "t", "Smoke rises from the pad.", tuple((n, f"go to {n}") for n in names), "a drone", "deliver"
+        )
         raw = model.ask(asked)
         assert not isinstance(parse_answer(raw, names), Rejected)
         assert model.ask(asked) == raw
@@ -274,7 +302,9 @@ def test_every_word_can_be_decoded(model: LocalGgufReasoner, monkeypatch: pytest
         rest = word.encode()[len(b"".join(chosen)) :]
         if not rest:
             return next(token for token in candidates if token in model._ends)
-        token = next(token for token in candidates if token not in model._ends and rest.startswith(model._pieces[token]))
+        token = next(
+            token for token in candidates if token not in model._ends and rest.startswith(model._pieces[token])
+        )
         chosen.append(model._pieces[token])
         return token
 

@@ -31,7 +31,8 @@ def test_small_ranks_by_hand() -> None:
 
 @settings(deadline=None)
 @given(
-    st.integers(0, 40), st.fractions(Fraction(1, 50), Fraction(49, 50), max_denominator=50),
+    st.integers(0, 40),
+    st.fractions(Fraction(1, 50), Fraction(49, 50), max_denominator=50),
     st.fractions(Fraction(1, 50), Fraction(49, 50), max_denominator=50),
 )
 def test_rank_is_the_smallest_of_its_definition(count: int, p: Fraction, delta: Fraction) -> None:

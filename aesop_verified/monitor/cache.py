@@ -58,7 +58,9 @@ class EmbeddingCache:
 
     def __post_init__(self) -> None:
         if not self.observations:
-            raise CacheRefused("a cache needs at least one nominal observation, found none; record a nominal flight first")
+            raise CacheRefused(
+                "a cache needs at least one nominal observation, found none; record a nominal flight first"
+            )
         checked_rows(self.embeddings, what="embedding cache", dimension=self.embedder.dimension)
         if len(self.observations) != self.embeddings.shape[0]:
             raise CacheRefused(
@@ -66,11 +68,15 @@ class EmbeddingCache:
             )
         for index, observation in enumerate(self.observations):
             if not observation.group:
-                raise CacheRefused(f"observation {index} has an empty group; name the flight or route that it comes from")
+                raise CacheRefused(
+                    f"observation {index} has an empty group; name the flight or route that it comes from"
+                )
             try:
                 (observation.text + observation.group).encode("utf-8")
             except UnicodeEncodeError as error:
-                raise CacheRefused(f"observation {index} is not valid Unicode text ({error}); read it as UTF-8") from None
+                raise CacheRefused(
+                    f"observation {index} is not valid Unicode text ({error}); read it as UTF-8"
+                ) from None
         with np.errstate(over="ignore"):  # what overflows is refused two lines below
             frozen = np.array(self.embeddings, dtype=np.float32, order="C")
         frozen.setflags(write=False)
@@ -113,7 +119,8 @@ class EmbeddingCache:
             "count": len(self.observations),
             "sha256": hashlib.sha256(self.embeddings.astype("<f4").tobytes()).hexdigest(),
             "observations": [
-                {"text": item.text, "group": item.group, "text_sha256": text_digest(item.text)} for item in self.observations
+                {"text": item.text, "group": item.group, "text_sha256": text_digest(item.text)}
+                for item in self.observations
             ],
         }
         return json.dumps(body, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode("utf-8")
@@ -170,16 +177,22 @@ class EmbeddingCache:
             )
         found = hashlib.sha256(array.tobytes()).hexdigest()
         if found != digest:
-            raise CacheRefused(f"{source}: the embeddings have sha256 {found}, the manifest says {digest}; the file was changed")
+            raise CacheRefused(
+                f"{source}: the embeddings have sha256 {found}, the manifest says {digest}; the file was changed"
+            )
         return cls(identity, observations, array)
 
 
 def _parts(data: bytes, source: Path) -> tuple[Any, NDArray[Any]]:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         if sorted(archive.namelist()) != ["embeddings.npy", "manifest.json"]:
-            raise CacheRefused(f"{source}: found the parts {archive.namelist()}, expected embeddings.npy and manifest.json")
+            raise CacheRefused(
+                f"{source}: found the parts {archive.namelist()}, expected embeddings.npy and manifest.json"
+            )
         if any(part.file_size > MAXIMUM_BYTES for part in archive.infolist()):
-            raise CacheRefused(f"{source}: a part is larger than {MAXIMUM_BYTES} bytes; this is no cache of this program")
+            raise CacheRefused(
+                f"{source}: a part is larger than {MAXIMUM_BYTES} bytes; this is no cache of this program"
+            )
         manifest = json.loads(archive.read("manifest.json").decode("utf-8"))
         array = np.lib.format.read_array(io.BytesIO(archive.read("embeddings.npy")), allow_pickle=False)
     return manifest, array
@@ -189,7 +202,9 @@ def _read_manifest(manifest: Any, source: Path) -> tuple[tuple[NominalObservatio
     try:
         version = manifest["schema_version"]
         if version != SCHEMA_VERSION:
-            raise CacheRefused(f"{source}: schema_version is {version!r}, expected {SCHEMA_VERSION!r}; build the cache again")
+            raise CacheRefused(
+                f"{source}: schema_version is {version!r}, expected {SCHEMA_VERSION!r}; build the cache again"
+            )
         if set(manifest) != _KEYS:
             raise CacheRefused(f"{source}: the manifest has the keys {sorted(manifest)}, expected {sorted(_KEYS)}")
         identity = EmbedderIdentity(**manifest["embedder"])
@@ -198,7 +213,9 @@ def _read_manifest(manifest: Any, source: Path) -> tuple[tuple[NominalObservatio
             raise CacheRefused(f"{source}: the manifest says {manifest['count']} observations and lists {len(rows)}")
         for index, row in enumerate(rows):
             if text_digest(row["text"]) != row["text_sha256"]:
-                raise CacheRefused(f"{source}: the text of observation {index} does not match its sha256; the file was changed")
+                raise CacheRefused(
+                    f"{source}: the text of observation {index} does not match its sha256; the file was changed"
+                )
         return tuple(NominalObservation(row["text"], row["group"]) for row in rows), identity, str(manifest["sha256"])
     except (KeyError, TypeError, AttributeError, UnicodeEncodeError) as error:
         raise CacheRefused(f"{source}: the manifest is malformed ({error!r}); build the cache again") from error

@@ -96,19 +96,35 @@ class Calibration:
     def from_json(cls, value: Any) -> Calibration:
         """Read what `to_json` wrote; raises `CalibrationRefused`, naming the field, for anything else."""
         kinds: dict[str, type] = {
-            "threshold": float, "alpha": str, "rank": int, "count": int, "method": str, "unit": str, "score": str,
-            "groups": int, "largest_group": int, "cache_digest": str, "statement": str, "notes": list,
+            "threshold": float,
+            "alpha": str,
+            "rank": int,
+            "count": int,
+            "method": str,
+            "unit": str,
+            "score": str,
+            "groups": int,
+            "largest_group": int,
+            "cache_digest": str,
+            "statement": str,
+            "notes": list,
         }
         if not isinstance(value, dict) or set(value) != set(kinds):
-            raise CalibrationRefused(f"calibration: found {value!r:.80}, expected an object with the keys {sorted(kinds)}")
+            raise CalibrationRefused(
+                f"calibration: found {value!r:.80}, expected an object with the keys {sorted(kinds)}"
+            )
         read = dict(value)
         if read["threshold"] == "infinity":
             read["threshold"] = math.inf
         for key, kind in kinds.items():
             if type(read[key]) is not kind:
-                raise CalibrationRefused(f"calibration.{key}: found {value[key]!r:.60}, expected {kind.__name__}; calibrate again")
+                raise CalibrationRefused(
+                    f"calibration.{key}: found {value[key]!r:.60}, expected {kind.__name__}; calibrate again"
+                )
         if math.isnan(read["threshold"]) or read["threshold"] == -math.inf:
-            raise CalibrationRefused(f"calibration.threshold: found {read['threshold']!r}, expected a number; calibrate again")
+            raise CalibrationRefused(
+                f"calibration.threshold: found {read['threshold']!r}, expected a number; calibrate again"
+            )
         if read["method"] not in (method.name.lower() for method in Method):
             raise CalibrationRefused(f"calibration.method: found {read['method']!r}, expected empirical or conformal")
         if not all(isinstance(note, str) for note in read["notes"]):
@@ -240,12 +256,24 @@ def calibrate(cache: EmbeddingCache, score: Score, *, alpha: ExactNumber, unit: 
         f"alpha = {level}. This describes the recorded data; it promises nothing about other flights."
     )
     return Calibration(
-        threshold, level, rank, len(values), Method.EMPIRICAL, str(unit), score.name, len(sizes), max(sizes.values()),
-        cache.digest, statement, tuple(notes),
+        threshold,
+        level,
+        rank,
+        len(values),
+        Method.EMPIRICAL,
+        str(unit),
+        score.name,
+        len(sizes),
+        max(sizes.values()),
+        cache.digest,
+        statement,
+        tuple(notes),
     )
 
 
-def calibrate_conformal(cache: EmbeddingCache, held_out: EmbeddingCache, score: Score, *, alpha: ExactNumber) -> Calibration:
+def calibrate_conformal(
+    cache: EmbeddingCache, held_out: EmbeddingCache, score: Score, *, alpha: ExactNumber
+) -> Calibration:
     """tau = the ceil((N+1) alpha)-th smallest of N held-out group scores, or infinity if that exceeds N.
 
     Each held-out group gives one score, the largest of its observations against `cache`: frames of one flight
@@ -278,8 +306,20 @@ def calibrate_conformal(cache: EmbeddingCache, held_out: EmbeddingCache, score: 
     notes: tuple[str, ...] = ()
     if math.isinf(threshold):
         needed = math.ceil(level / (1 - level))
-        notes = (f"no finite threshold: rank {rank} exceeds {len(values)} held-out groups; at least {needed} are needed",)
+        notes = (
+            f"no finite threshold: rank {rank} exceeds {len(values)} held-out groups; at least {needed} are needed",
+        )
     return Calibration(
-        threshold, level, rank, len(values), Method.CONFORMAL, thing, score.name, len(sizes), max(sizes.values()),
-        cache.digest, condition, notes,
+        threshold,
+        level,
+        rank,
+        len(values),
+        Method.CONFORMAL,
+        thing,
+        score.name,
+        len(sizes),
+        max(sizes.values()),
+        cache.digest,
+        condition,
+        notes,
     )

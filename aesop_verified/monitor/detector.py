@@ -63,7 +63,9 @@ class Detection:
     def __post_init__(self) -> None:
         if self.alarm is not (self.cause not in SILENT_CAUSES):
             raise ValueError(f"alarm={self.alarm!r} does not go with the cause {self.cause.name}")
-        if self.cause is Cause.WITHIN_THRESHOLD and not (self.score is not None and self.score <= self.threshold < math.inf):
+        if self.cause is Cause.WITHIN_THRESHOLD and not (
+            self.score is not None and self.score <= self.threshold < math.inf
+        ):
             raise ValueError(f"score={self.score!r} is not shown to be within threshold={self.threshold!r}")
         if self.cause is Cause.DISMISSED and not (self.score is not None and math.isfinite(self.score)):
             raise ValueError(f"score={self.score!r}: only a finite score can be dismissed")
@@ -97,11 +99,15 @@ class Detector:
 
     def __init__(self, embedder: Embedder, cache: EmbeddingCache, score: Score, calibration: Calibration) -> None:
         if embedder.identity != cache.embedder:
-            raise CalibrationRefused(f"the embedder is {embedder.identity}, the cache was made by {cache.embedder}; use the same")
+            raise CalibrationRefused(
+                f"the embedder is {embedder.identity}, the cache was made by {cache.embedder}; use the same"
+            )
         if calibration.cache_digest != cache.digest:
             raise CalibrationRefused("the threshold was calibrated on another cache (digests differ); calibrate again")
         if calibration.score != score.name:
-            raise CalibrationRefused(f"the threshold was calibrated for {calibration.score!r}, the score is {score.name!r}")
+            raise CalibrationRefused(
+                f"the threshold was calibrated for {calibration.score!r}, the score is {score.name!r}"
+            )
         if not math.isfinite(calibration.threshold):
             raise CalibrationRefused(
                 f"the threshold is {calibration.threshold!r}, expected a finite number: this detector would never raise an alarm; "
@@ -118,7 +124,9 @@ class Detector:
         """tau."""
         return self._threshold
 
-    def detect(self, observation: str | None, *, step: int = 0, dismissed: DismissedObservations | None = None) -> Detection:
+    def detect(
+        self, observation: str | None, *, step: int = 0, dismissed: DismissedObservations | None = None
+    ) -> Detection:
         """Judge one observation; never raises, and the same arguments give the same answer every time.
 
         None or blank text is an alarm (NO_OBSERVATION); so is every error on the way.

@@ -115,7 +115,8 @@ class MiniLmOnnxEmbedder:
         norm = float(np.sqrt((mean * mean).sum()))
         if not (0.0 < norm < np.inf):
             raise EmbeddingRefused(
-                f"text {index} ({text[:40]!r}): the embedding has norm {norm!r}, expected a positive finite number", row=index
+                f"text {index} ({text[:40]!r}): the embedding has norm {norm!r}, expected a positive finite number",
+                row=index,
             )
         unit: NDArray[np.float32] = (mean / norm).astype(np.float32)
         return unit

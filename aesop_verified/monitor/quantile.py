@@ -29,7 +29,7 @@ def exact_level(alpha: ExactNumber) -> Fraction:
     """alpha of Eq. (2) as a fraction, strictly between 0 and 1."""
     level = exact_fraction(alpha, what="alpha")
     if not 0 < level < 1:
-        raise CalibrationRefused(f"alpha: found {level}, expected a level strictly between 0 and 1, for example \"0.95\"")
+        raise CalibrationRefused(f'alpha: found {level}, expected a level strictly between 0 and 1, for example "0.95"')
     return level
 
 

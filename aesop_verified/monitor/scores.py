@@ -44,7 +44,9 @@ def _one(embedding: object, dimension: int) -> Rows:
 
 def _finite(value: float, name: str) -> float:
     if not math.isfinite(value):
-        raise EmbeddingRefused(f"the {name} score is {value!r}, expected a finite number; the embedding or the cache is unusable")
+        raise EmbeddingRefused(
+            f"the {name} score is {value!r}, expected a finite number; the embedding or the cache is unusable"
+        )
     return value
 
 
@@ -65,7 +67,9 @@ class TopK:
 
     def __post_init__(self) -> None:
         if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:
-            raise CalibrationRefused(f"k={self.k!r} (type={type(self.k).__name__}): expected a whole number of at least 1")
+            raise CalibrationRefused(
+                f"k={self.k!r} (type={type(self.k).__name__}): expected a whole number of at least 1"
+            )
 
     @property
     def name(self) -> str:

@@ -3,7 +3,16 @@
 It proposes only: an answer names one of the certified options or "0", anything else is rejected (theory sections 3, 9).
 """
 
-from aesop_verified.reasoner.answer import Answer, Choice, Clear, Rejected, TaggedAnswer, parse_answer, tag_answer, tag_failure
+from aesop_verified.reasoner.answer import (
+    Answer,
+    Choice,
+    Clear,
+    Rejected,
+    TaggedAnswer,
+    parse_answer,
+    tag_answer,
+    tag_failure,
+)
 from aesop_verified.reasoner.client import Reasoner
 from aesop_verified.reasoner.errors import (
     QuestionRefused,

@@ -80,7 +80,9 @@ class TaggedAnswer:
 
 def tag_answer(question: Question, raw: bytes, *, latency_ns: int) -> TaggedAnswer:
     """Parse `raw` against the question's options and tie it to the question."""
-    return TaggedAnswer(question.trigger_id, parse_answer(raw, question.names), hashlib.sha256(raw).hexdigest(), latency_ns)
+    return TaggedAnswer(
+        question.trigger_id, parse_answer(raw, question.names), hashlib.sha256(raw).hexdigest(), latency_ns
+    )
 
 
 def tag_failure(question: Question, error: BaseException, *, latency_ns: int) -> TaggedAnswer:

@@ -77,7 +77,9 @@ def latency_bound(latencies: Sequence[int | None], p: Exact, delta: Exact) -> La
     """
     for index, value in enumerate(latencies):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
-            raise ReasonerError(f"latency {index} is {value!r}, expected whole nanoseconds of at least 0, or None for a time-out")
+            raise ReasonerError(
+                f"latency {index} is {value!r}, expected whole nanoseconds of at least 0, or None for a time-out"
+            )
     rank = bound_rank(len(latencies), p, delta)
     if rank is None:
         return None
@@ -94,7 +96,9 @@ def steps_for(times_seconds: Sequence[Exact], step_seconds: Exact) -> int:
     dt = _fraction(step_seconds, "step_seconds")
     times = [_fraction(time, f"times_seconds[{index}]") for index, time in enumerate(times_seconds)]
     if dt <= 0 or any(time < 0 for time in times):
-        raise ReasonerError(f"step_seconds={dt}, times_seconds={times}: expected a positive step and times of at least 0")
+        raise ReasonerError(
+            f"step_seconds={dt}, times_seconds={times}: expected a positive step and times of at least 0"
+        )
     return math.ceil(sum(times, Fraction(0)) / dt)
 
 

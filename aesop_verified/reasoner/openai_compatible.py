@@ -50,9 +50,13 @@ class OpenAiCompatibleReasoner:
         if api_key_env is not None:
             key = os.environ.get(api_key_env)
             if not key:
-                raise SpecRefused(f"api_key_env={api_key_env!r}: this environment variable is not set; set it to the key")
+                raise SpecRefused(
+                    f"api_key_env={api_key_env!r}: this environment variable is not set; set it to the key"
+                )
             if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
-                raise SpecRefused(f"base_url={base_url!r}: a key is not sent over plain http to another machine; use https")
+                raise SpecRefused(
+                    f"base_url={base_url!r}: a key is not sent over plain http to another machine; use https"
+                )
             headers["Authorization"] = f"Bearer {key}"
         self._url = base_url.rstrip("/") + "/chat/completions"
         self._model = model

@@ -63,7 +63,8 @@ class Question:
                 raise QuestionRefused(f"{key} is {text!r} (type={type(text).__name__}), expected text")
         options = value["options"]
         if not isinstance(options, list) or not all(
-            isinstance(item, list) and len(item) == 2 and all(isinstance(part, str) for part in item) for item in options
+            isinstance(item, list) and len(item) == 2 and all(isinstance(part, str) for part in item)
+            for item in options
         ):
             raise QuestionRefused(f"options is {options!r:.80}, expected a list of [name, description]")
         return cls(options=tuple((name, description) for name, description in options), **texts)
@@ -72,7 +73,9 @@ class Question:
 def check_options(names: tuple[str, ...]) -> None:
     """Raise `QuestionRefused` unless there is at least one name and all are well formed and different."""
     if not names:
-        raise QuestionRefused("found no options, expected at least one recovery set: with none there is nothing to choose")
+        raise QuestionRefused(
+            "found no options, expected at least one recovery set: with none there is nothing to choose"
+        )
     for name in names:
         if not isinstance(name, str) or NAME.fullmatch(name) is None:
             raise QuestionRefused(f"option {name!r}: expected a name of the form {NAME.pattern}")

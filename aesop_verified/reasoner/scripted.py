@@ -37,4 +37,6 @@ class ScriptedReasoner:
                 if line.delay_seconds > 0:
                     self._sleep(line.delay_seconds)
                 return line.answer
-        raise ReasonerFailed(f"no line of the script matches the observation {question.observation[:60]!r}; add one with match ''")
+        raise ReasonerFailed(
+            f"no line of the script matches the observation {question.observation[:60]!r}; add one with match ''"
+        )

@@ -161,14 +161,24 @@ def reasoner_spec_from_json(value: Any, *, place: str = "reasoner") -> ReasonerS
     body = {key: item for key, item in value.items() if key != "kind"}
     if kind == "openai_compatible":
         body = _checked(
-            body, place, {"base_url": _TEXT, "model": _TEXT},
+            body,
+            place,
+            {"base_url": _TEXT, "model": _TEXT},
             {"timeout_seconds": _NUMBER, "max_tokens": _WHOLE, "api_key_env": _TEXT_OR_NONE},
         )
         return OpenAiCompatibleSpec(**body)
     if kind == "local_gguf":
         body = _checked(
-            body, place, {},
-            {"model_path": _TEXT_OR_NONE, "decoding": _TEXT, "context_tokens": _WHOLE, "max_tokens": _WHOLE, "threads": _WHOLE},
+            body,
+            place,
+            {},
+            {
+                "model_path": _TEXT_OR_NONE,
+                "decoding": _TEXT,
+                "context_tokens": _WHOLE,
+                "max_tokens": _WHOLE,
+                "threads": _WHOLE,
+            },
         )
         decoding = body.pop("decoding", Decoding.CONSTRAINED.value)
         names = [item.value for item in Decoding]
