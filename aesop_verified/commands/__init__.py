@@ -1,0 +1,1 @@
+"""The command `aesop`: one file for each sub-command."""
