@@ -90,7 +90,7 @@ def adversarial_flight(
     return _Adversary(assured, first_plan, data, powers, planner or HonestPlanner(assured.system)).fly()
 
 
-_SOLVERS = {
+_SOLVERS: dict[str, list[Solver]] = {
     "honest": [Solver.HONEST],
     "dead": [Solver.SILENT],
     "mixed": list(Solver),
