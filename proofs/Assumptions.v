@@ -1,7 +1,7 @@
 (** What each headline theorem assumes. Compiling this file prints one answer a line; every one has to be
     "Closed under the global context": no axiom, nothing admitted. property_tests/test_proofs.py checks it. *)
 
-From Aesop Require Import Plans Machine MachineProperties Theorem1 Counterexamples.
+From Aesop Require Import Plans Machine MachineProperties Theorem1 Counterexamples Robust.
 
 (* Eq. (3) and the shifted plan. *)
 Print Assumptions shifted_plan_certified.
@@ -35,3 +35,20 @@ Print Assumptions Y_empty_loses_claim_2.
 Print Assumptions a_y_outside_Y_is_not_provable.
 Print Assumptions exclusive_consensus_is_not_provable.
 Print Assumptions no_default_at_the_deadline_is_not_provable.
+
+(* The plant is not the model. *)
+Print Assumptions tightened_sets_absorb_a_disturbance.
+Print Assumptions tightened_inputs_absorb_a_disturbance.
+Print Assumptions R_successor_contains.
+Print Assumptions R_successor_contained.
+Print Assumptions lengthened_plan_stays_in_tightened_sets.
+Print Assumptions correction_absorbs_the_disturbance.
+Print Assumptions shifted_plan_robustly_certified.
+Print Assumptions Robust_Theorem_1_claim_1.
+Print Assumptions Robust_Theorem_1_claim_2.
+Print Assumptions Robust_Theorem_1_claim_3.
+Print Assumptions Robust_Theorem_1_claim_3_any_decision.
+Print Assumptions Robust_Theorem_1_claim_4_decision.
+Print Assumptions Robust_Theorem_1_never_suspended.
+Print Assumptions Robust_true_state_claim_1.
+Print Assumptions Robust_true_state_claim_3.

@@ -160,6 +160,19 @@ Section Eq3.
     split; [reflexivity | split; [apply admissible_app; auto | exact T']].
   Qed.
 
+  (** The planned next state is in X as tightened for step 1, even when the horizon is 0. *)
+  Lemma certified_next_state_admissible default x p : certified x p -> XS 1 (next x (first_input default p)).
+  Proof.
+    intros C; destruct (branches p) as [|[y us] bs] eqn:B; [destruct (some_option C B)|].
+    assert (I : In (y, us) (branches p)) by (rewrite B; left; reflexivity).
+    destruct (certified_branch_starts_with_first_input default C I) as (rest & E & LR).
+    pose proof (recovery_admissible C I) as A; pose proof (recovery_terminal C I) as T.
+    rewrite E in A, T; apply admissible_cons in A; destruct A as [_ A]; simpl in T.
+    destruct rest as [|v rest]; simpl in LR.
+    - rewrite <- LR in T; apply (invariant T).
+    - apply admissible_cons in A; apply A.
+  Qed.
+
   (** * The shifted plan (theory 4; kernel: plan.shifted_plan) *)
 
   Variable name_eq_dec : forall a b : Name, {a = b} + {a <> b}.
@@ -362,16 +375,22 @@ Section Eq3.
     - intros z us w vs J J'; destruct (B _ _ J) as [-> ->]; destruct (B _ _ J') as [-> ->]; reflexivity.
   Qed.
 
+  Lemma horizon_zero_plans_arrival x p y :
+    certified x p -> In y (options p) -> horizon p = 0 -> XR y 1 (next x (first_input default_input p)).
+  Proof.
+    intros C I H; apply branch_of_option in I.
+    destruct (certified_branch_starts_with_first_input default_input C I) as (rest & E & LR).
+    pose proof (recovery_terminal C I) as T; rewrite E, H in T.
+    rewrite H in LR; destruct rest; [exact T | discriminate].
+  Qed.
+
   (** Once the horizon is 0 the next state is in the recovery set: where claim 3 comes from. *)
   Lemma horizon_zero_arrives x p x' y :
     certified x p -> plant x (send (first_input default_input p)) x' -> In y (options p) -> horizon p = 0 ->
     XR y 0 x'.
   Proof.
-    intros C P I H; apply branch_of_option in I.
-    destruct (certified_branch_starts_with_first_input default_input C I) as (rest & E & LR).
-    pose proof (recovery_admissible C I) as A; pose proof (recovery_terminal C I) as T.
-    rewrite E in A, T; apply admissible_cons in A; destruct A as [[_ U0] _]; simpl in T.
-    rewrite H in *; destruct rest; [|discriminate]; simpl in T.
+    intros C P I H; pose proof (horizon_zero_plans_arrival C I H) as T.
+    destruct (certified_state_admissible default_input C) as [_ U0].
     pose proof (corrected_terminal works (us := []) U0 P T) as R; simpl in R.
     pose proof (corrected_length works (next x (first_input default_input p)) x' []) as L.
     destruct (corrected _ _ _); [exact R | discriminate].
