@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from flint import fmpq_mat
+from flint import fmpq, fmpq_mat
 
 from aesop_verified.kernel.disturbance import Disturbance
 from aesop_verified.kernel.inclusion import InclusionCertificate
@@ -55,7 +55,7 @@ def admissible_pairs(A: fmpq_mat, B: fmpq_mat, b: fmpq_mat, target: Polytope, U:
     n, m = B.nrows(), B.ncols()
     joined = fmpq_mat(n, n + m, [v for a, c in zip(rows_of(A), rows_of(B)) for v in a + c])
     ahead = target.shrunk(W.supports(target.G)).preimage(joined, b)
-    inputs = matrix([[0] * n + row for row in rows_of(U.G)], n + m)
+    inputs = matrix([[fmpq(0)] * n + row for row in rows_of(U.G)], n + m)
     return Polytope(stacked(ahead.G, inputs), stacked(ahead.h, U.h))
 
 

@@ -24,6 +24,7 @@ from aesop_verified.kernel.rational import identity, rows_of
 from aesop_verified.recovery.equilibrium import particular_solution
 from aesop_verified.recovery.lp import Infeasible, LinearProgram, Unbounded
 
+CONTRACTION = fmpq(98, 100)  # theory 6: with it all facets of a quadrotor axis were proved
 _DIGITS = 4  # of a rounded cut, relative to the scale of each coordinate
 
 
@@ -65,7 +66,7 @@ def invariant_subset(
     constraint: Polytope,
     W: Disturbance,
     *,
-    contraction: fmpq = fmpq(98, 100),
+    contraction: fmpq = CONTRACTION,
     scale: Sequence[fmpq] | None = None,
     cap: int = 400,
 ) -> Outcome:

@@ -22,6 +22,8 @@ from aesop_verified.recovery.simplex import Dictionary, InfeasibleRows, Unbounde
 
 _GUESS_FROM = 2_000  # entries of G from which a floating-point guess pays (measured: HiGHS costs about 2 ms)
 
+_INFEASIBLE = 2  # status code of scipy's linprog
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Optimal:
@@ -86,10 +88,19 @@ class _Group:
 
 
 def active_guess(G: list[list[fmpq]], h: list[fmpq], c: list[fmpq]) -> list[int]:
-    """Rows that HiGHS believes to be active at a maximiser, most certain first; only a guess."""
+    """Rows that HiGHS believes to be active at a maximiser, most certain first; only a guess.
+
+    For a set that HiGHS calls empty, the rows that it finds in conflict: those with a price in the problem
+    of the least uniform relaxation, min t over {G x - t <= h}.
+    """
     normals = np.array([[_double(v) for v in row] for row in G])
     sides = np.array([_double(v) for v in h])
     answer = linprog([-_double(v) for v in c], A_ub=normals, b_ub=sides, bounds=(None, None), method="highs")
+    if answer.status == _INFEASIBLE:
+        relaxed = np.hstack([normals, -np.ones((len(h), 1))])
+        goal = np.append(np.zeros(len(c)), 1.0)
+        answer = linprog(goal, A_ub=relaxed, b_ub=sides, bounds=(None, None), method="highs")
+        normals = relaxed
     if answer.x is None:
         return []
     weights = -np.asarray(answer.ineqlin.marginals)

@@ -7,12 +7,14 @@ share no code, so a fault of one shows as a disagreement; that is an error, and 
 from __future__ import annotations
 
 import json
+import os
 import queue
 import subprocess
 import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -142,7 +144,11 @@ class SecondOpinion:
 
     def _start(self) -> subprocess.Popen[str]:
         self._lines = queue.Queue()
-        process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8")
+        here = str(Path(__file__).resolve().parents[2])
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))}
+        process = subprocess.Popen(
+            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8", env=environment
+        )
         threading.Thread(target=_pump, args=(process, self._lines), daemon=True).start()
         self._process = process
         return process

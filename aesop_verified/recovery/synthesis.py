@@ -41,7 +41,11 @@ _CONTRACTIONS = (fmpq(98, 100), fmpq(995, 1000), fmpq(1))
 
 
 class SynthesisFailed(AesopError):
-    """No recovery set was found; the message says for which region, on which axis, and why."""
+    """No recovery set was found for the region `name`; the message says on which axis, and why."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(message)
+        self.name = name
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,9 +164,10 @@ def _region(
         if not isinstance(outcome, Invariant):
             names = ", ".join(description.state_names[j] for j in axis.states)
             raise SynthesisFailed(
+                name,
                 f"recovery_sets.{name}: found no robustly invariant set inside the asked box and X on the axis of {names} "
                 f"({_reason(outcome)}); expected room for the disturbance under the tube gain; ask for a larger box, "
-                "a smaller disturbance, or give another tube gain"
+                "a smaller disturbance, or give another tube gain",
             )
         parts.append(outcome.polytope)
         equilibrium = equilibrium and middle.is_equilibrium

@@ -1,0 +1,1 @@
+"""Proof obligations of a system, certificate files, evidence records, and their re-check."""

@@ -1,0 +1,89 @@
+"""The boxes in which recovery sets were asked for, as they stand; and subsets offered for sets that are not invariant."""
+
+from __future__ import annotations
+
+from aesop_verified.evidence import certificates as files
+from aesop_verified.evidence.obligations import AskedBox, Offer
+from aesop_verified.evidence.wording import Witness, components, excess, quantity, row
+from aesop_verified.kernel.inclusion import InclusionCertificate
+from aesop_verified.kernel.invariance import RecoveryStatements
+from aesop_verified.kernel.model import RecoverySet, System
+from aesop_verified.kernel.polytope import Polytope
+from aesop_verified.kernel.rational import text
+from aesop_verified.kernel.verdict import Proved
+from aesop_verified.recovery.escape import box_vertices, facet_escape, point_escape
+from aesop_verified.recovery.find import find_inclusion
+from aesop_verified.recovery.invariant_subset import Invariant, invariant_subset
+from aesop_verified.recovery.lp import LinearProgram, Optimal
+from aesop_verified.recovery.redundancy import remove_redundant
+from aesop_verified.system.description import SystemDescription
+from aesop_verified.system.parts import SynthesisRequest
+
+_VERTEX_DIMENSION = 4  # up to which all vertices are tried when no single facet is to blame
+
+
+def asked_box(description: SystemDescription, system: System, name: str) -> AskedBox | None:
+    """Whether the asked box, cut to X, is control invariant as it stands; None for a set that was given."""
+    content = description.region(name).content
+    if not isinstance(content, SynthesisRequest):
+        return None
+    box = remove_redundant(content.inside.polytope().intersection(description.state_set)).polytope
+    subset = extents(description, system.recovery(name).polytope)
+    found = escape_of(description, system, box, name)
+    if found is None:
+        return AskedBox(name, None, f"no state was found from which every input leaves the box; certified inside it: {subset}", None)
+    witness, certificate = found
+    return AskedBox(name, witness, f"the box as asked is not control invariant; certified inside it: {subset}", certificate)
+
+
+def escape_of(description: SystemDescription, system: System, P: Polytope, name: str) -> tuple[Witness, files.Certificate | None] | None:
+    """A state of P from which every input leads out."""
+    d = description
+    W, U = system.total_disturbance, system.input_set
+    found = facet_escape(system.A, system.B, system.b, P, U, W)
+    if found is None and d.n <= _VERTEX_DIMENSION:
+        found = point_escape(system.A, system.B, system.b, P, U, W, box_vertices(P))
+    if found is None:
+        return None
+    point = components(d.states, found.state)
+    if found.facet is None or found.amount is None:
+        return Witness("whatever the input, the next state can leave the set", point, "", ""), None
+    amount, amount_shown = excess(P, found.facet, found.amount, d.states)
+    sentence = f"whatever the input, the next state can break {row(P, found.facet, d.states)}"
+    certificate = None
+    if isinstance(found.certificate, InclusionCertificate):
+        words = f"{name}: from {', '.join(f'{n} = {v} {u}'.strip() for n, u, v in point)} every input exceeds {row(P, found.facet, d.states)} by at least {text(amount)}"
+        certificate = files.inclusion_result(words, found.certificate.statement, found.certificate)
+    return Witness(sentence, point, text(amount), amount_shown), certificate
+
+
+def extents(description: SystemDescription, P: Polytope) -> str:
+    """The bounding box of a set in words."""
+    program = LinearProgram(P)
+    parts = []
+    for j, v in enumerate(description.states):
+        from_to = []
+        for sign in (-1, 1):
+            direction = [[int(sign * (i == j)) for i in range(description.n)]]
+            answer = program.maximise(Polytope.of(direction, [0], n=description.n).G.transpose())
+            from_to.append(quantity(sign * answer.value, "") if isinstance(answer, Optimal) else "unbounded")
+        if from_to != ["unbounded", "unbounded"]:
+            parts.append(f"{v.name} {from_to[0]}..{from_to[1]}")
+    return f"{P.rows} facets, " + ", ".join(parts)
+
+
+def offer(description: SystemDescription, system: System, name: str) -> Offer | None:
+    """A certified invariant subset of a given set under its own law, when one is found."""
+    recovery = system.recovery(name)
+    inside = recovery.polytope.intersection(system.X).intersection(system.input_set.preimage(recovery.gain, recovery.offset))
+    closed, drift = system.A + system.B * recovery.gain, system.B * recovery.offset + system.b
+    found = invariant_subset(closed, drift, remove_redundant(inside).polytope, system.total_disturbance)
+    if not isinstance(found, Invariant):
+        return None
+    subset = RecoverySet(name, remove_redundant(found.polytope).polytope, recovery.gain, recovery.offset)
+    statement = RecoveryStatements.of(system, subset).invariance
+    result = find_inclusion(statement)
+    if not isinstance(result, Proved):
+        return None
+    sentence = f"a robustly invariant subset of {name} under the same law: {extents(description, subset.polytope)}"
+    return Offer(name, sentence, files.inclusion_result(sentence, statement, result.certificate))
