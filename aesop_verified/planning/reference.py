@@ -128,7 +128,7 @@ def solve_reference(problem: PlanningProblem) -> Solved | NoPlan:
         return NoPlan(status, f"Ipopt says {message_of(results)}")
     model.solutions.load_from(results)
     inputs = {
-        i: np.array([[_value(model.u[i, k, c]) for c in model.inputs] for k in model.steps]) for i in problem.trajectories
+        i: np.array([[value_or_nan(model.u[i, k, c]) for c in model.inputs] for k in model.steps]) for i in problem.trajectories
     }
     violation = problem.violation_of(inputs)
     if not violation <= REFERENCE_TOLERANCE:
@@ -137,7 +137,7 @@ def solve_reference(problem: PlanningProblem) -> Solved | NoPlan:
     return Solved(problem, Cost(total, problem.nominal_cost_of(inputs)), inputs)
 
 
-def _value(variable: pyo.Var) -> float:
+def value_or_nan(variable: pyo.Var) -> float:
     """A variable's value; NaN when the solver gave none (a stale or missing value is never a number)."""
     value = pyo.value(variable, exception=False)
     return float("nan") if value is None or variable.stale else float(value)
