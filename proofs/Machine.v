@@ -25,6 +25,7 @@ Inductive Row : Type :=
 | row_alarm_logged         (* TR-ALARM-LOGGED *)
 | row_recovering           (* TR-RECOVERING *)
 | row_recovered            (* TR-RECOVERED *)
+| row_plan_refused         (* TR-PLAN-REFUSED *)
 | row_shifted_plan         (* TR-SHIFTED-PLAN *)
 | row_suspended            (* TR-SUSPENDED *)
 | row_certified_again      (* TR-CERTIFIED-AGAIN *)
@@ -57,6 +58,7 @@ Section Machine.
     check : State -> Plan -> bool;                   (* plan.check_plan *)
     quantised : Input -> Input;                      (* model.quantised *)
     projected : Input -> Input;                      (* machine.projected, from the system's anchor *)
+    first_state_ok : State -> bool;                  (* first_state_set.contains *)
     prediction_is_exact : bool;                      (* measured_disturbance.is_zero *)
     default_input : Input;
     default_name : Name
@@ -164,6 +166,8 @@ Section Machine.
   Definition overridden (i : StepInput) : bool := match operator i with Some (Override _) => true | _ => false end.
   Definition holding (i : StepInput) : bool := match operator i with Some Hold => true | _ => false end.
   Definition resuming (i : StepInput) : bool := match operator i with Some Resume => true | _ => false end.
+  (** An override or a hold: the operator does not wait for the reasoner. *)
+  Definition commanded (i : StepInput) : bool := overridden i || holding i.
   Definition is_missing (i : StepInput) : bool := match measurement i with None => true | Some _ => false end.
   Definition when (b : bool) (r : Row) : list Row := if b then [r] else [].
 
@@ -172,12 +176,12 @@ Section Machine.
       (a : option Answer) (rows : list Row) : Intent :=
     let y0 := fallback Y in
     let undecided :=
-      if holding i then recover y0 k (rows ++ [row_hold])
-      else if is_missing i || overridden i then recover y0 k rows
+      if is_missing i || commanded i then
+        recover y0 k (rows ++ match a with Some _ => [row_answer_ignored] | None => [] end)
       else match a with
         | Some (Clear _) => {| aim := Nominal; request := start_request; name_if_suspended := y0; intent_k := k;
                                intent_events := rows ++ [row_answer_clear] |}
-        | _ => if Nat.eqb k (full_consensus S + 1) then recover y0 k (rows ++ [row_deadline])
+        | _ => if full_consensus S + 1 <=? k then recover y0 k (rows ++ [row_deadline])
                else {| aim := Waiting Y k trigger kept;
                        request := {| wanted := Y; exact := true; wanted_consensus := full_consensus S - k;
                                      wanted_horizon := full_horizon S - k |};
@@ -203,24 +207,32 @@ Section Machine.
   (** kernel: machine._intent, the rows of theory 3 before certification. *)
   Definition intent (s : MachineState) (i : StepInput) : Intent :=
     let rows := when (answer_ignored (mode s) i) row_answer_ignored ++ when (overridden i) row_override
-                ++ when (is_missing i) row_missing_measurement in
+                ++ when (holding i) row_hold ++ when (is_missing i) row_missing_measurement in
     match mode s with
     | Recovering y k =>
-        recover y (k + 1) (rows ++ when (holding i) row_hold
-                           ++ [if full_horizon S <? k + 1 then row_recovered else row_recovering])
-    | Suspended y k => recover y (k + 1) (rows ++ when (holding i) row_hold)
+        recover y (k + 1) (rows ++ [if full_horizon S <? k + 1 then row_recovered else row_recovering])
+    | Suspended y k => recover y (k + 1) rows
     | Waiting Y k trigger kept => after_waiting Y (k + 1) trigger kept i (counted_answer (mode s) i) rows
     | Nominal =>
         let y0 := fallback (options (plan (held s))) in
-        if holding i then recover y0 1 (rows ++ [row_hold])
-        else if is_missing i || overridden i then recover y0 1 rows
+        if is_missing i || commanded i then recover y0 1 rows
         else {| aim := Nominal; request := start_request; name_if_suspended := y0; intent_k := 1;
                 intent_events := rows ++ [row_nominal] |}
     end.
 
-  (** kernel: machine._certified, without the refusals' texts. *)
+  (** kernel: machine._certified, the plan. *)
   Definition first_certified (x : State) (r : Request) (ps : list Plan) : option Plan :=
     find (fun p => admits r p && check S x p) ps.
+
+  (** kernel: machine._certified, its events: one for each plan refused before the first certified one; those that
+      answer another request are passed over in silence when [others_may_follow]. *)
+  Fixpoint refusals (others_may_follow : bool) (x : State) (r : Request) (ps : list Plan) : list Row :=
+    match ps with
+    | [] => []
+    | p :: ps =>
+        if admits r p then (if check S x p then [] else row_plan_refused :: refusals others_may_follow x r ps)
+        else when (negb others_may_follow) row_plan_refused ++ refusals others_may_follow x r ps
+    end.
 
   (** kernel: machine._shifted_plans. *)
   Definition shifted_plans (s : MachineState) (x : State) (r : Request) : list Plan :=
@@ -261,11 +273,12 @@ Section Machine.
   Definition may_resume (m : Mode) : bool := match m with Recovering _ _ | Suspended _ _ => true | _ => false end.
   Definition was_suspended (m : Mode) : bool := match m with Suspended _ _ => true | _ => false end.
 
-  (** The state this step starts from, and whether it is known. *)
-  Definition current_state (s : MachineState) (i : StepInput) : State * bool :=
+  (** The state this step starts from, whether a plan may start from it, and a refusal. From Suspended no certified
+      plan led here, so the estimate itself has to show that the true state is in X. *)
+  Definition current_state (s : MachineState) (i : StepInput) : State * bool * list Row :=
     match measurement i with
-    | Some x => (x, true)
-    | None => (next_state S (origin (held s)) (sent s), prediction_is_exact S && negb (was_suspended (mode s)))
+    | Some x => if was_suspended (mode s) && negb (first_state_ok S x) then (x, false, [row_plan_refused]) else (x, true, [])
+    | None => (next_state S (origin (held s)) (sent s), prediction_is_exact S && negb (was_suspended (mode s)), [])
     end.
 
   (** On answer 0 an alarm that was kept while waiting triggers a new wait at once. *)
@@ -282,38 +295,49 @@ Section Machine.
     let chosen :=
       if known && negb (overridden i) then
         match from_candidates with
-        | Some p => Some (p, rows)
-        | None => match from_held with Some p => Some (p, rows ++ [row_shifted_plan]) | None => None end
+        | Some p => Some (p, [])
+        | None => match from_held with
+                  | Some p => Some (p, refusals false x (request n) (shifted_plans s x (request n)) ++ [row_shifted_plan])
+                  | None => None
+                  end
         end
       else None in
+    let refused := if known && negb (overridden i) then refusals false x (request n) (candidates i) else [] in
     match chosen with
-    | Some (p, rows) =>
+    | Some (p, more) =>
         let (detector, again) := detector_after s n i in
         finish (step s + 1) (aim n) {| plan := p; origin := x |} (next_trigger s) detector
-          (rows ++ when (was_suspended (mode s)) row_certified_again ++ when again row_alarm_again) (first p) true
-    | None => suspend s i n x rows
+          (rows ++ refused ++ more ++ when (was_suspended (mode s)) row_certified_again ++ when again row_alarm_again) (first p) true
+    | None =>
+        suspend s i n x (rows ++ refused ++ (if known && negb (overridden i) then
+                                               refusals false x (request n) (shifted_plans s x (request n)) else []))
     end.
 
   (** kernel: machine.transition. *)
   Definition transition (s : MachineState) (i : StepInput) : StepResult :=
     let n := intent s i in
-    let (x, known) := current_state s i in
-    if resuming i && may_resume (mode s) && negb (is_missing i) then
+    let '(x, known, obstacle) := current_state s i in
+    let rows := intent_events n ++ obstacle in
+    if resuming i && may_resume (mode s) && negb (is_missing i) && known then
+      let refused := refusals true x start_request (candidates i) in
       match first_certified x start_request (candidates i) with
       | Some p => finish (step s + 1) Nominal {| plan := p; origin := x |} (next_trigger s) (alarm i)
-                    (intent_events n ++ [row_resume; row_nominal]) (first p) true
-      | None => proceed s i n x known (intent_events n ++ [row_resume_refused])
+                    (rows ++ refused ++ [row_resume; row_nominal]) (first p) true
+      | None => proceed s i n x known (rows ++ refused ++ [row_resume_refused])
       end
-    else proceed s i n x known (intent_events n).
+    else proceed s i n x known (rows ++ when (resuming i) row_resume_refused).
 
   (** kernel: machine.start; [None] is StartRefused. *)
   Definition start (i : StepInput) : option StepResult :=
     match measurement i with
     | None => None
     | Some x =>
-        match first_certified x start_request (candidates i) with
-        | None => None
-        | Some p => Some (finish 0 Nominal {| plan := p; origin := x |} 0 (alarm i) [row_nominal] (first p) true)
-        end
+        if first_state_ok S x then
+          match first_certified x start_request (candidates i) with
+          | None => None
+          | Some p => Some (finish 0 Nominal {| plan := p; origin := x |} 0 (alarm i)
+                              (refusals false x start_request (candidates i) ++ [row_nominal]) (first p) true)
+          end
+        else None
     end.
 End Machine.

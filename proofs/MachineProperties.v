@@ -143,7 +143,7 @@ Section Properties.
     pose proof (fallback_is_an_option N L) as FB; pose proof (consensus_below_horizon laws) as KT.
     unfold intent; destruct (mode s) as [|Y k trigger kept|y k|y k]; simpl in F.
     - destruct F as [Fc Fh].
-      destruct (holding i); [|destruct (is_missing i || overridden i)];
+      destruct (is_missing i || commanded i);
         constructor; auto; rewrite Fh; lia.
     - destruct F as (FY & Fk & Fc & Fh).
       assert (R : forall y rows, In y Y -> sound_intent s (recover sys y (k + 1) rows)).
@@ -152,9 +152,9 @@ Section Properties.
       destruct (counted_answer _ i) as [[t|t y|t]|];
         try (destruct (mem sys y Y) eqn:E; [apply mem_spec in E|]; apply R; auto; fail);
         try (apply R; auto; fail);
-        (destruct (holding i); [apply R; auto|]; destruct (is_missing i || overridden i); [apply R; auto|]).
+        (destruct (is_missing i || commanded i); [apply R; auto|]).
       + constructor.
-      + destruct (Nat.eqb_spec (k + 1) (K + 1)); [apply R; auto | constructor; auto; lia].
+      + destruct (Nat.leb_spec (K + 1) (k + 1)); [apply R; auto | constructor; auto; lia].
     - destruct F as (FY & Fc & Fh); constructor; [rewrite FY; left; reflexivity | rewrite Fh; lia].
     - destruct F.
   Qed.
@@ -243,10 +243,11 @@ Section Properties.
       /\ check sys x' p = true /\ incl (options p) (names sys) /\ mode_fits m p.
   Proof.
     intros G P R NO.
-    assert (CS : current_state sys s i = (x', true)).
-    { unfold current_state; destruct R as [->|[-> E]]; [reflexivity|].
-      rewrite (held_from_here G), <- (exact_prediction laws E P), E.
-      destruct (mode s) eqn:M; try reflexivity; pose proof (held_fits_mode G) as F; rewrite M in F; destruct F. }
+    assert (CS : current_state sys s i = (x', true, [])).
+    { assert (NS : was_suspended (mode s) = false).
+      { pose proof (held_fits_mode G) as F; destruct (mode s); try reflexivity; destruct F. }
+      unfold current_state; rewrite NS; destruct R as [->|[-> E]]; [reflexivity|].
+      rewrite (held_from_here G), <- (exact_prediction laws E P), E; reflexivity. }
     assert (Go : forall rows, exists p m detector rows',
       proceed sys s i (intent sys s i) x' true rows
       = finish sys (step s + 1) m {| plan := p; origin := x' |} (next_trigger s) detector rows' (first sys p) true
@@ -256,10 +257,10 @@ Section Properties.
     { intros rows; destruct (proceed_is_good rows G P NO) as (p & rows' & E & Rest).
       do 4 eexists; split; [exact E | tauto]. }
     unfold transition; rewrite CS.
-    destruct (resuming i && may_resume (mode s) && negb (is_missing i)) eqn:B; [|apply Go].
+    destruct (resuming i && may_resume (mode s) && negb (is_missing i) && true) eqn:B; [|apply Go].
     destruct (first_certified sys x' (start_request sys) (candidates i)) as [p|] eqn:E; [|apply Go].
     apply first_certified_sound in E; destruct E as (_ & A & Ck); apply admits_spec in A; simpl in A.
-    apply andb_true_iff in B; destruct B as [B _]; apply andb_true_iff in B.
+    do 2 (apply andb_true_iff in B; destruct B as [B _]); apply andb_true_iff in B.
     exists p, (Nominal _); do 2 eexists; split; [reflexivity|]; simpl; tauto.
   Qed.
 
@@ -297,7 +298,7 @@ Section Properties.
   Proof.
     induction t as [|t IH].
     - pose proof (started runs) as H; unfold start in H; rewrite (measured_first runs) in H.
-      destruct (first_certified _ _ _ _) as [p|] eqn:E; [|discriminate]; injection H as <-.
+      destruct (first_state_ok sys (x 0)); [|discriminate]; destruct (first_certified _ _ _ _) as [p|] eqn:E; [|discriminate]; injection H as <-.
       apply first_certified_sound in E; destruct E as (_ & A & C); apply admits_spec in A; simpl in A.
       apply finish_is_good; simpl; tauto.
     - rewrite (proceeds runs); destruct IH as [G E _].
@@ -415,15 +416,15 @@ Section Properties.
     match a with
     | Some (Choice _ y) => if mem sys y Y then Recovering y k else Recovering (fallback sys Y) k
     | Some (RejectedAnswer _ _) => Recovering (fallback sys Y) k
-    | Some (Clear _ _) => if holding i || (is_missing i || overridden i) then Recovering (fallback sys Y) k else Nominal _
-    | None => if holding i || (is_missing i || overridden i) || (k =? K + 1) then Recovering (fallback sys Y) k
+    | Some (Clear _ _) => if is_missing i || commanded i then Recovering (fallback sys Y) k else Nominal _
+    | None => if (is_missing i || commanded i) || (K + 1 <=? k) then Recovering (fallback sys Y) k
               else Waiting Y k trigger kept
     end.
   Proof.
     unfold after_waiting; destruct a as [[t|t y|t]|]; simpl; try reflexivity.
-    - destruct (holding i), (is_missing i || overridden i); reflexivity.
+    - destruct (is_missing i || commanded i); reflexivity.
     - destruct (mem sys y Y); reflexivity.
-    - destruct (holding i), (is_missing i || overridden i), (k =? K + 1); reflexivity.
+    - destruct (is_missing i || commanded i), (K + 1 <=? k); reflexivity.
   Qed.
 
   (** In every mode k counts the steps since the alarm. *)
@@ -432,7 +433,7 @@ Section Properties.
   Proof.
     revert k; induction t as [|t IH]; intros k [kept M].
     - pose proof (started runs) as H; unfold start in H; rewrite (measured_first runs) in H.
-      destruct (first_certified _ _ _ _) as [p|]; [|discriminate]; injection H as H.
+      destruct (first_state_ok sys (x 0)); [|discriminate]; destruct (first_certified _ _ _ _) as [p|]; [|discriminate]; injection H as H.
       assert (k = 0) as ->.
       { unfold mode_at in M; rewrite <- H in M; unfold finish in M; destruct (alarm (env 0)); simpl in M; congruence. }
       split; [lia | exists kept; exact M].
@@ -442,7 +443,7 @@ Section Properties.
         - pose proof (intent_is_sound (env (S t)) (holds_at t)) as SI.
           unfold intent in E; fold (mode_at t) in E.
           destruct (mode_at t) as [|Y' k' tr' kept'|y' k'|y' k'] eqn:M'.
-          + destruct (holding _); [|destruct (_ || _)]; unfold finish in E; destruct d; simpl in E; congruence.
+          + destruct (_ || _); unfold finish in E; destruct d; simpl in E; congruence.
           + rewrite aim_after_waiting in E.
             assert (Dec : forall y, mode (after (finish sys (step (after (r t)) + 1) (Recovering y (k' + 1)) h tr d rows u true))
                      = Recovering y (k' + 1)) by (intros; apply mode_of_finish; discriminate).
@@ -451,7 +452,7 @@ Section Properties.
               unfold finish in E; destruct d; simpl in E; congruence.
             * destruct (mem _ _ _); rewrite Dec in E; discriminate.
             * rewrite Dec in E; discriminate.
-            * destruct (_ || _ || _); [rewrite Dec in E; discriminate|].
+            * destruct ((_ || _) || _); [rewrite Dec in E; discriminate|].
               exists kept'; unfold finish in E; destruct d; simpl in E; injection E as -> E -> _; rewrite M';
                 f_equal; lia.
           + rewrite mode_of_finish in E; discriminate.
@@ -470,7 +471,7 @@ Section Properties.
   Proof.
     intros M A H Mi.
     assert (Q : aim (intent sys (after (r t)) (env (S t))) = Nominal _).
-    { unfold intent; unfold mode_at in M; rewrite M, H, Mi, (never_overridden t); reflexivity. }
+    { unfold intent; unfold mode_at in M; unfold commanded; rewrite M, H, Mi, (never_overridden t); reflexivity. }
     destruct (next_step t) as (p & m & d & rows & D & [[-> ->]|(_ & _ & B)]).
     - unfold mode_at in M; rewrite Q in D; unfold detector_after in D; rewrite M, A in D; simpl in D.
       exists (next_trigger (after (r t))); unfold anomaly_at, mode_at, plan_at; rewrite D; simpl; eauto.
@@ -514,7 +515,7 @@ Section Properties.
     - left; destruct (mem sys y Y) eqn:I; rewrite Rec in E; [apply mem_spec in I|]; eauto.
     - left; rewrite Rec in E; eauto.
     - destruct (_ || _ || _) eqn:B; [left; rewrite Rec in E; eauto|right; right].
-      apply orb_false_iff in B; destruct B as [_ B]; apply Nat.eqb_neq in B.
+      apply orb_false_iff in B; destruct B as [_ B]; apply Nat.leb_gt in B.
       split; [lia|]; unfold still_waiting_at; rewrite E; apply mode_of_waiting_finish.
   Qed.
 
@@ -571,7 +572,7 @@ Section Properties.
                                                alarm := alarm i; operator := operator i |}).
   Proof.
     intros N A; unfold intent; destruct (mode s) as [|Y k tr kept|y k|y k] eqn:M; try reflexivity.
-    - unfold holding, is_missing, overridden; simpl.
+    - unfold commanded, holding, is_missing, overridden; simpl.
       destruct (operator i) as [[]|], (measurement i); reflexivity.
     - rewrite !aim_after_waiting; unfold counted_answer; rewrite A; simpl.
       destruct (Nat.eqb_spec (trigger_of a) tr) as [<-|]; [destruct (N Y k kept eq_refl) | reflexivity].
@@ -629,8 +630,8 @@ Proof.
     - destruct (first_certified sys x (request n) (shifted_plans sys s x (request n))) as [p|] eqn:E2.
       + rewrite Fin; apply first_certified_sound in E2; apply (HC x), E2.
       + rewrite Fin; apply HP. }
-  unfold transition; destruct (current_state sys s i) as [x known].
-  destruct (_ && _); [|apply Pro].
+  unfold transition; destruct (current_state sys s i) as [[x known] obstacle].
+  destruct (_ && known); [|apply Pro].
   destruct (first_certified sys x (start_request sys) (candidates i)) as [p|] eqn:E; [|apply Pro].
   rewrite Fin; apply first_certified_sound in E; apply (HC x), E.
 Qed.

@@ -278,6 +278,7 @@ Section Tubes.
   Variables K T : nat.
   Variable check : State -> Plan Input Name -> bool.
   Variable projected : Input -> Input.
+  Variable first_state_ok : State -> bool.
   Variable prediction_is_exact : bool.
   Variable default_name : Name.
 
@@ -293,6 +294,7 @@ Section Tubes.
     Machine.check := check;
     quantised := send;
     Machine.projected := projected;
+    Machine.first_state_ok := first_state_ok;
     Machine.prediction_is_exact := prediction_is_exact;
     default_input := zero gI;
     Machine.default_name := default_name
@@ -404,10 +406,21 @@ Section Tubes.
       rewrite <- (add_assoc gS), (add_opposite gS), (add_zero gS); reflexivity.
     Qed.
 
-    (** Claim 1 for the true state; at t = 0 the first estimate has to lie in X - (-E), which says [X (s 0)]. *)
-    Theorem Robust_true_state_claim_1 : X (s 0) -> forall t, X (s t) /\ U (input (r t)).
+    (** The first estimate lies in X - (-E). kernel: System.first_state_set, machine._estimate_refusal. *)
+    Hypothesis first_state_checked : forall z e0, first_state_ok z = true -> E e0 -> X (z + opposite gS e0).
+
+    Lemma first_true_state_is_safe : X (s 0).
     Proof.
-      intros H0 t; split; [|apply Robust_Theorem_1_claim_1]; destruct t as [|t]; [exact H0|].
+      pose proof (started runs) as St; unfold start in St; rewrite (measured_first runs) in St; simpl in St.
+      destruct (first_state_ok (x 0)) eqn:Ok; [|discriminate].
+      pose proof (first_state_checked Ok (error_bounded 0)) as H; rewrite (estimate 0) in H.
+      rewrite <- (add_assoc gS), (add_opposite gS), (add_zero gS) in H; exact H.
+    Qed.
+
+    (** Claim 1 for the true state. *)
+    Theorem Robust_true_state_claim_1 : forall t, X (s t) /\ U (input (r t)).
+    Proof.
+      intros t; split; [|apply Robust_Theorem_1_claim_1]; destruct t as [|t]; [apply first_true_state_is_safe|].
       destruct (true_state_is_in_the_tube t) as (w & Hw & ->); apply minus_R_1; [|exact Hw].
       destruct (claim_2_a_certified_plan_is_held robust_planner_laws runs never_overridden t) as (C & _).
       apply check_decides in C.

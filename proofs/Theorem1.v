@@ -31,6 +31,7 @@ Section Theorem1.
   Variables K T : nat.
   Variable check : State -> Plan Input Name -> bool.   (* a decision procedure for Eq. (3) *)
   Variable projected : Input -> Input.
+  Variable first_state_ok : State -> bool.
   Variable default_input : Input.
   Variable default_name : Name.
 
@@ -47,6 +48,7 @@ Section Theorem1.
     Machine.check := check;
     quantised := fun u => u;
     Machine.projected := projected;
+    Machine.first_state_ok := first_state_ok;
     prediction_is_exact := true;
     Machine.default_input := default_input;
     Machine.default_name := default_name
@@ -171,12 +173,13 @@ Section Theorem1.
     end.
 
   Theorem Theorem_1_claim_4_the_loop_runs x0 p :
+    first_state_ok x0 = true ->
     feasible x0 p -> consensus p = K -> horizon p = T -> incl (options p) names -> In p (candidates (reads 0)) ->
     exists env x r, execution algorithm plant env x r /\ x 0 = x0
       /\ (forall t, answer (env t) = answer (reads t) /\ candidates (env t) = candidates (reads t)
                     /\ alarm (env t) = alarm (reads t) /\ operator (env t) = operator (reads t)).
   Proof.
-    intros C HK HT L I; apply check_decides in C.
+    intros FS C HK HT L I; apply check_decides in C.
     assert (A : admits algorithm (start_request algorithm) p = true) by (apply admits_spec; simpl; auto).
     pose proof (first_certified_complete (sys := algorithm) (x := x0) I A C) as N.
     destruct (start algorithm (measuring x0 (reads 0))) as [r0|] eqn:St.
@@ -187,7 +190,7 @@ Section Theorem1.
       + intros t; destruct (loop x0 r0 t); reflexivity.
       + intros t; destruct (loop x0 r0 t); reflexivity.
       + intros t; left; reflexivity.
-    - unfold start in St; simpl in St.
+    - unfold start in St; simpl in St; rewrite FS in St.
       destruct (first_certified algorithm x0 (start_request algorithm) (candidates (reads 0))); congruence.
   Qed.
 
