@@ -13,6 +13,10 @@ from importlib import metadata
 import pytest
 from hypothesis import HealthCheck, settings
 
+from aesop_verified.testing.pytest_plugin import pytest_terminal_summary, report_tally
+
+__all__ = ["pytest_report_header", "pytest_terminal_summary", "report_tally"]
+
 # The parent is named: under CI Hypothesis makes a derandomised profile of its own the default, and a profile
 # without a parent would inherit it.
 _DEFAULT = settings.get_profile("default")

@@ -106,6 +106,7 @@ class _Adversary:
         self.reasoner = ReasonerAdversary(self.system, data)
         self.behaviours = _SOLVERS[data.draw(st.sampled_from(sorted(_SOLVERS)), label="solver")]
         self.alarm_at = data.draw(st.integers(0, 3), label="first alarm")
+        self.nags = data.draw(st.booleans(), label="detector nags")
         self.noise = data.draw(st.sampled_from(["vertices", "any", "zero"]), label="disturbance")
         self.trouble = data.draw(st.integers(0, 2), label="trouble") if powers.missing_measurements or powers.breaks_assumptions else 0
         self.rows: list[Row] = []
@@ -188,7 +189,7 @@ class _Adversary:
 
     def alarm(self, t: int) -> Alarm | None:
         """The detector: fires when it likes, by score or by a fault of its own."""
-        if t == self.alarm_at or self.chance(6, "another alarm"):
+        if t == self.alarm_at or self.chance(2 if self.nags else 8, "another alarm"):
             cause = self.data.draw(st.sampled_from(list(AlarmCause)), label="cause")
             return Alarm(cause, f"observation {t}")
         return None

@@ -107,7 +107,7 @@ def instances(draw: DrawFn, *, max_states: int = 4, max_inputs: int = 2, max_set
     b = draw(matrices(size, 1, rationals(-1, 1, 1))) if draw(st.booleans()) else fmpq_mat(size, 1)
     quiet = draw(often(1, 3))
     W: tuple[Summand, ...] = () if quiet else draw(summands(n, "w", around_zero=False))
-    E: tuple[Summand, ...] = () if quiet or draw(often(2, 1)) else draw(summands(n, "e", around_zero=True))
+    E: tuple[Summand, ...] = () if quiet or draw(st.booleans()) else draw(summands(n, "e", around_zero=True))
     quantum = draw(st.sampled_from([fmpq(0), fmpq(0) if quiet else fmpq(1, 2**30), fmpq(1, 8), fmpq(1, 2)]))
     K = draw(st.sampled_from([1, 1, 2, 2, 3, 0]))
     T = K + draw(st.integers(1, 2)) + (size - 1 if draw(st.booleans()) else 0)
