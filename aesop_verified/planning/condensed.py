@@ -23,18 +23,19 @@ class CondensedProgram:
         nodes, n, m = model.tree.nodes, model.n, model.m
         size = len(nodes) * m
         self._size = size
-        # Powers and drifts: x_k = Phi[k] x + d[k] + (inputs).
+        # Powers and drifts: x_k = phi[k] x + drift[k] + (inputs).
         phi, drift = [np.eye(n)], [np.zeros(n)]
         for _ in range(model.tree.horizon + 1):
             phi.append(model.A @ phi[-1])
             drift.append(model.A @ drift[-1] + model.b)
-        self._phi, self._drift = phi, drift
-        maps: list[Matrix] = []
+        self._phi, self._drift = np.array(phi), np.array(drift)
+        maps = np.zeros((len(nodes), n, size))
         for v, node in enumerate(nodes):
-            S = model.A @ maps[node.parent] if node.parent >= 0 else np.zeros((n, size))
-            S[:, v * m : (v + 1) * m] += model.B
-            maps.append(S)
+            if node.parent >= 0:
+                maps[v] = model.A @ maps[node.parent]
+            maps[v, :, v * m : (v + 1) * m] += model.B
         self._maps = maps
+        self._steps = np.array([node.step for node in nodes])
         self._cost_terms()
         self._row_terms()
 
@@ -44,18 +45,19 @@ class CondensedProgram:
         return QuadraticProgram(self._P, self._G)
 
     def _cost_terms(self) -> None:
-        """cost = 1/2 z'Pz + (q0 + Qx x)'z + c0 + c1'x + x'C2 x, as a sum of squares |L(M z + N x + e)|^2."""
+        """cost = 1/2 z'Pz + (q0 + Qx x)'z + c0 + c1'x + x'C2 x, from terms (M z + N x + e)' W (M z + N x + e)."""
         model, n = self.model, self.model.n
         P, q0, Qx = np.zeros((self._size, self._size)), np.zeros(self._size), np.zeros((self._size, n))
         c0, c1, C2 = 0.0, np.zeros(n), np.zeros((n, n))
         for M, N, e, W in self._squares():
-            WM, WN, We = W @ M, W @ N, W @ e
-            P += 2 * M.T @ WM
-            q0 += 2 * M.T @ We
-            Qx += 2 * M.T @ WN
-            c0 += float(e @ We)
-            c1 += 2 * N.T @ We
-            C2 += N.T @ WN
+            # Axes: term, row, column; the weight W is common to the terms of a group.
+            WM, WN, We = W @ M, W @ N, e @ W
+            P += 2 * np.tensordot(M, WM, axes=([0, 1], [0, 1]))
+            q0 += 2 * np.tensordot(M, We, axes=([0, 1], [0, 1]))
+            Qx += 2 * np.tensordot(M, WN, axes=([0, 1], [0, 1]))
+            c0 += float(np.sum(e * We))
+            c1 += 2 * np.tensordot(N, We, axes=([0, 1], [0, 1]))
+            C2 += np.tensordot(N, WN, axes=([0, 1], [0, 1]))
         if model.law is None:
             m = model.m
             for v in range(len(model.tree.nodes)):
@@ -66,44 +68,46 @@ class CondensedProgram:
         self._P = (P + P.T) / 2
         self._q0, self._Qx, self._c0, self._c1, self._C2 = q0, Qx, c0, c1, C2
 
-    def _squares(self) -> list[tuple[Matrix, Matrix, Vector, Matrix]]:
-        """Terms (M, N, e, W): (M z + N x + e)' W (M z + N x + e)."""
+    def _squares(self) -> list[tuple[Matrix, Matrix, Matrix, Matrix]]:
+        """Groups (M, N, e, W) of terms with a common weight, of shapes (terms, p, size), (terms, p, n), (terms, p), (p, p)."""
         model, n, m = self.model, self.model.n, self.model.m
-        terms: list[tuple[Matrix, Matrix, Vector, Matrix]] = []
         if model.law is not None:
             gain, offset = model.law
-            for v, node in enumerate(model.tree.nodes):
-                M = -gain @ self._maps[node.parent] if node.parent >= 0 else np.zeros((m, self._size))
-                M[:, v * m : (v + 1) * m] += np.eye(m)
-                terms.append((M, -gain @ self._phi[node.step], -gain @ self._drift[node.step] - offset, model.R))
-            return terms
-        terms.append((np.zeros((n, self._size)), np.eye(n), -model.goal, model.Q))
-        for v, node in enumerate(model.tree.nodes):
-            W = model.state_weight(v)
-            if W is not None and np.any(W):
-                terms.append((self._maps[v], self._phi[node.step + 1], self._drift[node.step + 1] - model.goal, W))
-        return terms
+            before = np.concatenate([np.zeros((1, n, self._size)), self._maps[:-1]])  # one path: node v follows v - 1
+            M = np.eye(self._size).reshape(-1, m, self._size) - gain @ before
+            return [(M, -gain @ self._phi[self._steps], -self._drift[self._steps] @ gain.T - offset, model.R)]
+        nominal = np.array(model.tree.paths[0])
+        groups = [(np.zeros((1, n, self._size)), np.eye(n)[None], -model.goal[None], model.Q)]
+        for chosen, W in ((nominal[:-1], model.Q), (nominal[-1:], model.P)):
+            if chosen.size and np.any(W):
+                k = self._steps[chosen] + 1
+                groups.append((self._maps[chosen], self._phi[k], self._drift[k] - model.goal, W))
+        return groups
 
     def _row_terms(self) -> None:
-        """lower + Lx x <= G z <= upper + Lx x."""
+        """lower + slope x <= G z <= upper + slope x."""
         model, m = self.model, self.model.m
         G, slope, lower, upper = [], [], [], []
 
-        def add(rows: SharedRows, h: Vector, M: Matrix, N: Matrix, e: Vector) -> None:
+        def add(rows: SharedRows, h: Matrix, M: Matrix, N: Matrix, e: Matrix) -> None:
+            """Rows on M z + N x + e for several nodes at once, right-hand sides h of shape (nodes, facets)."""
             low, high = rows.bounds(h)
-            G.append(rows.G @ M)
-            slope.append(-rows.G @ N)
-            lower.append(low - rows.G @ e)
-            upper.append(high - rows.G @ e)
+            shift = e @ rows.G.T
+            G.append((rows.G @ M).reshape(-1, self._size))
+            slope.append(-(rows.G @ N).reshape(-1, model.n))
+            lower.append((low - shift).ravel())
+            upper.append((high - shift).ravel())
 
-        nothing = np.zeros((m, model.n))
-        for v, node in enumerate(model.tree.nodes):
-            E = np.zeros((m, self._size))
-            E[:, v * m : (v + 1) * m] = np.eye(m)
-            add(model.input_rows, model.input_h[node.step], E, nothing, np.zeros(m))
-        for v, node in enumerate(model.tree.nodes):
+        own = np.eye(self._size).reshape(-1, m, self._size)
+        count = len(self._steps)
+        add(model.input_rows, model.input_h[self._steps], own, np.zeros((count, m, model.n)), np.zeros((count, m)))
+        inner = np.flatnonzero(self._steps < model.tree.horizon)
+        if inner.size:
+            k = self._steps[inner] + 1
+            add(model.state_rows, model.state_h[k], self._maps[inner], self._phi[k], self._drift[k])
+        for v in model.tree.leaves:
             for rows, h in model.state_bounds(v):
-                add(rows, h, self._maps[v], self._phi[node.step + 1], self._drift[node.step + 1])
+                add(rows, h[None], self._maps[[v]], self._phi[[-1]], self._drift[[-1]])
         self._G = np.vstack(G)
         self._slope, self._lower, self._upper = np.vstack(slope), np.concatenate(lower), np.concatenate(upper)
 

@@ -174,6 +174,13 @@ class Planner:
         """A planner for an exact system, with the default margin and scaling."""
         return cls(PlannerSpec.of(system, cost, policy=policy))
 
+    def prepare(self, request: Request) -> None:
+        """Build the programs that a request will need, ahead of time: a first solve costs several times a later one.
+
+        A loop that waits knows its next requests; its planner can prepare them while it has nothing to do.
+        """
+        self.plan(request, self.spec.model.cost.goal * self.spec.scaling.state)
+
     def plan(self, request: Request, state: Sequence[float] | Vector) -> PlanningOutcome:
         """Plans that answer a request of the kernel at a state.
 

@@ -62,10 +62,10 @@ class SharedRows:
                 below.append(-1)
         return cls(G[rows], np.array(rows, dtype=np.intp), np.array(below, dtype=np.intp))
 
-    def bounds(self, h: Vector) -> tuple[Vector, Vector]:
-        """(lower, upper) for the right-hand side h of the facets."""
-        lower = np.where(self.lower >= 0, -h[self.lower], -np.inf) if len(h) else h
-        return lower, h[self.upper]
+    def bounds(self, h: Matrix | Vector) -> tuple[Matrix, Matrix]:
+        """(lower, upper) for right-hand sides h of the facets, along the last axis."""
+        lower = np.where(self.lower >= 0, -h[..., self.lower], -np.inf) if h.shape[-1] else h
+        return lower, h[..., self.upper]
 
 
 @dataclass(frozen=True, eq=False)
