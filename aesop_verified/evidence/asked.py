@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from flint import fmpq_mat
+
 from aesop_verified.evidence import certificates as files
 from aesop_verified.evidence.obligations import AskedBox, Offer
 from aesop_verified.evidence.wording import Witness, components, excess, quantity, row
@@ -27,21 +31,27 @@ def asked_box(description: SystemDescription, system: System, name: str) -> Aske
     content = description.region(name).content
     if not isinstance(content, SynthesisRequest):
         return None
-    box = remove_redundant(content.inside.polytope().intersection(description.state_set)).polytope
-    subset = extents(description, system.recovery(name).polytope)
-    found = escape_of(description, system, box, name)
+    asked = content.inside.polytope()
+    cut = remove_redundant(asked.intersection(description.state_set))
+    own = [k for k, i in enumerate(cut.kept) if i < asked.rows]  # facets of the box itself, not of X
+    recovery = system.recovery(name).polytope
+    arrival = system.tightening.recovery_set(system, name, system.horizon + 1)
+    subset = f"{recovery.rows} facets, {extents(description, recovery)}; plans of full length aim at {extents(description, arrival)}"
+    found = escape_of(description, system, cut.polytope, name, own, content.around) or escape_of(description, system, cut.polytope, name, None, content.around)
     if found is None:
         return AskedBox(name, None, f"no state was found from which every input leaves the box; certified inside it: {subset}", None)
     witness, certificate = found
     return AskedBox(name, witness, f"the box as asked is not control invariant; certified inside it: {subset}", certificate)
 
 
-def escape_of(description: SystemDescription, system: System, P: Polytope, name: str) -> tuple[Witness, files.Certificate | None] | None:
-    """A state of P from which every input leads out."""
+def escape_of(
+    description: SystemDescription, system: System, P: Polytope, name: str, facets: Sequence[int] | None = None, near: fmpq_mat | None = None
+) -> tuple[Witness, files.Certificate | None] | None:
+    """A state of P from which every input leads out, by one of the facets (all by default)."""
     d = description
     W, U = system.total_disturbance, system.input_set
-    found = facet_escape(system.A, system.B, system.b, P, U, W)
-    if found is None and d.n <= _VERTEX_DIMENSION:
+    found = facet_escape(system.A, system.B, system.b, P, U, W, facets=facets, near=near)
+    if found is None and facets is None and d.n <= _VERTEX_DIMENSION:
         found = point_escape(system.A, system.B, system.b, P, U, W, box_vertices(P))
     if found is None:
         return None
@@ -69,7 +79,7 @@ def extents(description: SystemDescription, P: Polytope) -> str:
             from_to.append(quantity(sign * answer.value, "") if isinstance(answer, Optimal) else "unbounded")
         if from_to != ["unbounded", "unbounded"]:
             parts.append(f"{v.name} {from_to[0]}..{from_to[1]}")
-    return f"{P.rows} facets, " + ", ".join(parts)
+    return ", ".join(parts)
 
 
 def offer(description: SystemDescription, system: System, name: str) -> Offer | None:
@@ -85,5 +95,5 @@ def offer(description: SystemDescription, system: System, name: str) -> Offer | 
     result = find_inclusion(statement)
     if not isinstance(result, Proved):
         return None
-    sentence = f"a robustly invariant subset of {name} under the same law: {extents(description, subset.polytope)}"
+    sentence = f"a robustly invariant subset of {name} under the same law, {subset.polytope.rows} facets: {extents(description, subset.polytope)}"
     return Offer(name, sentence, files.inclusion_result(sentence, statement, result.certificate))

@@ -91,7 +91,7 @@ class Sets:
         result = find_inclusion(statement)
         if isinstance(result, Proved):
             certificate = files.inclusion_result("PO-E-ZERO", statement, result.certificate)
-            self.ledger.add("PO-E-ZERO", "", Verdict.PROVED, FARKAS, certificate=certificate)
+            self.ledger.add("PO-E-ZERO", "", Verdict.PROVED, FARKAS if n else "no estimate error declared", certificate=certificate)
         elif isinstance(result, Refuted) and outside:
             s, i = outside[0]
             nearest = s.lower[i, 0] if s.lower[i, 0] > 0 else s.upper[i, 0]

@@ -91,7 +91,7 @@ class FirstPlans:
         lower, upper = (vector([v for v in side if v is not None]) for side in (box.lower, box.upper))
         statement = f"a plan to {name} from every initial estimate"
         certificate = files.plans_at_vertices(statement, self._system, lower, upper, plans)
-        self._ledger.add(id, "", Verdict.PROVED, f"{count} plans to {name}, kernel", certificate=certificate)
+        self._ledger.add(id, "", Verdict.PROVED, f"{count} plan{'s' if count > 1 else ''} to {name}, kernel", certificate=certificate)
 
     def _not_proved(self, id: str, vertices: list[fmpq_mat], plans: dict[str, list[tuple[fmpq_mat, Plan]]]) -> None:
         served = {tuple(v.entries()) for entries in plans.values() for v, _ in entries}

@@ -46,11 +46,21 @@ class EveryInputEscapes:
     certificate: InclusionCertificate | EmptinessCertificate
 
 
-def facet_escape(A: fmpq_mat, B: fmpq_mat, b: fmpq_mat, S: Polytope, U: Polytope, W: Disturbance) -> EveryInputEscapes | None:
-    """The worst state of S with respect to a single facet, or None when each facet can be kept on its own."""
+def facet_escape(
+    A: fmpq_mat, B: fmpq_mat, b: fmpq_mat, S: Polytope, U: Polytope, W: Disturbance, *,
+    facets: Sequence[int] | None = None, near: fmpq_mat | None = None,
+) -> EveryInputEscapes | None:  # fmt: skip
+    """The worst state of S with respect to a single facet, or None when each facet can be kept on its own.
+
+    Args:
+        facets: the facets to try, all by default.
+        near: a state whose components are taken where they do not matter, shape (n, 1).
+    """
     states, inputs = LinearProgram(S), LinearProgram(U)
     worst: EveryInputEscapes | None = None
     for facet, (row, side) in enumerate(zip(rows_of(S.G), S.h.entries())):
+        if facets is not None and facet not in facets:
+            continue
         g = fmpq_mat(1, len(row), row)
         x = states.maximise((g * A).transpose())
         push = g * B
@@ -64,8 +74,17 @@ def facet_escape(A: fmpq_mat, B: fmpq_mat, b: fmpq_mat, S: Polytope, U: Polytope
         # for every u in U: push u >= amount - rest
         shown = find_inclusion(InclusionStatement.of(U, Polytope(-push, vector([rest - amount]))), inputs)
         if isinstance(shown, Proved):
-            worst = EveryInputEscapes(x.point, facet, amount, u.point, shown.certificate)
+            state = _calm(x.point, (g * A).entries(), S, near)
+            worst = EveryInputEscapes(state, facet, amount, u.point, shown.certificate)
     return worst
+
+
+def _calm(point: fmpq_mat, weights: list[fmpq], S: Polytope, near: fmpq_mat | None) -> fmpq_mat:
+    """The point with the components of weight 0 taken from `near`, where that stays in S."""
+    if near is None:
+        return point
+    calm = vector([v if w else other for v, w, other in zip(point.entries(), weights, near.entries())])
+    return calm if S.contains(calm) else point
 
 
 def point_escape(
