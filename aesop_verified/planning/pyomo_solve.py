@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import pyomo.environ as pyo
-from pyomo.common.errors import ApplicationError
+from pyomo.common.errors import ApplicationError, InfeasibleConstraintException
 
 from aesop_verified.planning.status import Convexity, SolveStatus, message_of, status_of, weakest
 
@@ -48,8 +48,10 @@ def solve_pyomo(
     """
     try:
         results = solver.solve(model, load_solutions=False)
-    except (ApplicationError, ValueError, ArithmeticError) as error:
+    except InfeasibleConstraintException as error:
         # Pyomo's writer evaluates constants and fixed variables; it raises where they contradict a bound.
+        return PyomoFailure(SolveStatus.INFEASIBLE, f"not attempted: {error}")
+    except (ApplicationError, ValueError, ArithmeticError) as error:
         return PyomoFailure(SolveStatus.INVALID, f"not attempted: {error}")
     status = status_of(results, convexity)
     if status is not SolveStatus.SOLVED:

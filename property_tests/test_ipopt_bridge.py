@@ -1,0 +1,465 @@
+"""Pyomo with Ipopt: the AMPL-protocol command, and that no failed solve yields a value.
+
+Cases named Y.. and M.. are the public reports of other tools' faults that concern Pyomo and NLP solvers.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyomo.environ as pyo
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyomo.common.errors import ApplicationError
+from pyomo.opt import SolverResults, SolverStatus, TerminationCondition
+
+from aesop_verified.planning import ipopt_command
+from aesop_verified.planning.ampl_files import Answer, NlHeader, ProblemFileError, Sense, answer_text, read_header
+from aesop_verified.planning.ipopt_bridge import IpoptFound, IpoptMissing, IpoptOrigin, find_ipopt, ipopt_solver
+from aesop_verified.planning.ipopt_options import OptionError, read_options
+from aesop_verified.planning.pyomo_solve import PyomoFailure, PyomoSolved, residual, solve_pyomo
+from aesop_verified.planning.status import Convexity, SolveStatus, message_of, status_of, weakest
+
+
+@pytest.fixture(scope="module")
+def bridge() -> IpoptFound:
+    """Our own command, even where a real ipopt is installed."""
+    here = str(Path(sys.executable).parent)
+    return find_ipopt(here) if not (Path(here) / "ipopt").exists() else pytest.skip("a real ipopt lies beside this Python")
+
+
+@pytest.fixture
+def solver(bridge: IpoptFound) -> Any:
+    return ipopt_solver(bridge)
+
+
+def solved(outcome: object) -> PyomoSolved:
+    assert isinstance(outcome, PyomoSolved), outcome
+    return outcome
+
+
+def failure(outcome: object) -> PyomoFailure:
+    assert isinstance(outcome, PyomoFailure), outcome
+    return outcome
+
+
+def results_that_say(status: SolverStatus, condition: TerminationCondition, message: str = "") -> SolverResults:
+    results = SolverResults()
+    results.solver.status = status
+    results.solver.termination_condition = condition
+    results.solver.message = message
+    return results
+
+
+def test_y01_status_ok_is_not_optimal(solver: Any) -> None:
+    """Pyomo/pyomo#3217: max x + 10 y over x + 2 y <= 4, 3 x + y <= 7 has the ray (-2, 1), gain 8."""
+    m = pyo.ConcreteModel()
+    m.x, m.y = pyo.Var(), pyo.Var()
+    m.first, m.second = pyo.Constraint(expr=m.x + 2 * m.y <= 4), pyo.Constraint(expr=3 * m.x + m.y <= 7)
+    m.gain = pyo.Objective(expr=m.x + 10 * m.y, sense=pyo.maximize)
+    assert failure(solve_pyomo(solver, m)).status is SolveStatus.UNBOUNDED
+    assert m.x.value is None and m.y.value is None
+    m.top = pyo.Constraint(expr=m.y <= 100)  # the twin: a bound, and an optimum at x = -196, y = 100
+    assert solved(solve_pyomo(solver, m)).values[m.x] == pytest.approx(-196, abs=1e-5)
+
+
+@pytest.mark.parametrize("process", list(SolverStatus))
+def test_y03_the_termination_condition_decides_whatever_the_process_says(process: SolverStatus) -> None:
+    """Pyomo/pyomo#2942: a meta-solver reports ok together with infeasible."""
+    assert status_of(results_that_say(process, TerminationCondition.infeasible)) is SolveStatus.INFEASIBLE
+    assert status_of(results_that_say(process, TerminationCondition.unbounded)) is SolveStatus.UNBOUNDED
+    expected = SolveStatus.SOLVED if process is SolverStatus.ok else SolveStatus.FAILED
+    assert status_of(results_that_say(process, TerminationCondition.optimal)) is expected
+
+
+@pytest.mark.parametrize("condition", list(TerminationCondition))
+def test_only_an_optimum_is_solved(condition: TerminationCondition) -> None:
+    optimal = {TerminationCondition.optimal, TerminationCondition.globallyOptimal, TerminationCondition.locallyOptimal}
+    assert (status_of(results_that_say(SolverStatus.ok, condition)) is SolveStatus.SOLVED) == (condition in optimal)
+
+
+def test_ipopts_acceptable_level_is_inaccurate() -> None:
+    """A real ipopt answers code 1 there, which Pyomo reads as ok, optimal."""
+    says = results_that_say(SolverStatus.ok, TerminationCondition.optimal, r"Ipopt 3.14.19\x3a Solved To Acceptable Level.")
+    assert status_of(says) is SolveStatus.INACCURATE
+    assert message_of(says) == "Ipopt 3.14.19: Solved To Acceptable Level."
+
+
+def test_y06_an_old_value_is_never_a_solution(solver: Any) -> None:
+    """Pyomo/pyomo#2544 (a): x in [0, 10] set to 7, x >= 20."""
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var(bounds=(0, 10), initialize=7)
+    m.far = pyo.Constraint(expr=m.x >= 20)
+    m.cost = pyo.Objective(expr=m.x)
+    outcome = failure(solve_pyomo(solver, m, convexity=Convexity.CONVEX))
+    assert outcome.status is SolveStatus.INFEASIBLE
+    assert not hasattr(outcome, "values")
+    results = solver.solve(m, load_solutions=False)
+    assert len(results.solution) == 0 or not results.solution(0).variable, "a failed run must hand over no values"
+
+
+def test_y06_an_unused_variable_has_no_value(solver: Any) -> None:
+    """Pyomo/pyomo#2544 (b): a variable that no constraint uses is absent, not 0."""
+    m = pyo.ConcreteModel()
+    m.x, m.u = pyo.Var(bounds=(2, 10)), pyo.Var()
+    m.cost = pyo.Objective(expr=m.x**2)
+    values = solved(solve_pyomo(solver, m)).values
+    assert values[m.x] == pytest.approx(2, abs=1e-6)
+    assert m.u not in values
+    assert m.u.value is None and m.u.stale
+
+
+def test_y07_local_infeasibility_is_no_proof(solver: Any) -> None:
+    """Pyomo/pyomo#2470: x^2 = 1 from 0, where the Jacobian vanishes, is feasible."""
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var(initialize=0)
+    m.square = pyo.Constraint(expr=m.x**2 == 1)
+    m.cost = pyo.Objective(expr=m.x)
+    outcome = solve_pyomo(solver, m)
+    assert isinstance(outcome, PyomoSolved) or outcome.status is SolveStatus.FAILED
+    m.x.set_value(0.5)  # the twin: from a start with a Jacobian it is found
+    assert solved(solve_pyomo(solver, m)).values[m.x] == pytest.approx(1, abs=1e-6)
+    local = results_that_say(SolverStatus.warning, TerminationCondition.infeasible, "Converged to a locally infeasible point.")
+    assert status_of(local) is SolveStatus.FAILED
+    assert status_of(local, Convexity.CONVEX) is SolveStatus.INFEASIBLE
+
+
+def test_y09_more_equalities_than_variables_are_not_infeasible(solver: Any) -> None:
+    """Pyomo/pyomo#303: x = 1 and 2 x = 2 have a solution; Ipopt does not attempt them."""
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var()
+    m.once, m.twice = pyo.Constraint(expr=m.x == 1), pyo.Constraint(expr=2 * m.x == 2)
+    m.cost = pyo.Objective(expr=m.x)
+    outcome = solve_pyomo(solver, m, convexity=Convexity.CONVEX)
+    if isinstance(outcome, PyomoSolved):
+        assert outcome.values[m.x] == pytest.approx(1, abs=1e-8)
+    else:
+        assert outcome.status is SolveStatus.FAILED
+        assert "Not attempted" in outcome.reason
+    m.twice.deactivate()
+    assert solved(solve_pyomo(solver, m)).values[m.x] == pytest.approx(1, abs=1e-8)
+
+
+def test_y04_a_variable_fixed_outside_its_bounds_is_refused(solver: Any) -> None:
+    """Pyomo/pyomo#3179: x in [0, 1] fixed to 2."""
+    m = pyo.ConcreteModel()
+    m.x, m.y = pyo.Var(bounds=(0, 1)), pyo.Var(bounds=(0, 1))
+    m.x.fix(2, skip_validation=True)
+    m.link = pyo.Constraint(expr=m.y + m.x <= 5)
+    m.cost = pyo.Objective(expr=m.y)
+    outcome = failure(solve_pyomo(solver, m))
+    assert outcome.status is SolveStatus.INFEASIBLE
+    assert "variable 'x'" in outcome.reason
+
+
+def test_m08_a_start_outside_the_box_is_moved_into_it(solver: Any) -> None:
+    """coin-or/Ipopt#212: maximum 0.7 * 275 * 9.75 = 1876.875 at the corner, start at zeros."""
+    m = pyo.ConcreteModel()
+    m.t = pyo.Var(bounds=(0.5, 1.5))
+    m.a, m.b, m.c = pyo.Var(bounds=(45, 250)), pyo.Var(bounds=(10, 125)), pyo.Var(bounds=(5, 75))
+    for variable in (m.t, m.a, m.b, m.c):
+        variable.set_value(0.0, skip_validation=True)
+    m.gain = pyo.Objective(expr=0.7 * (m.a + m.b + m.c - 175) * (m.t**2 + 3 * m.t + 3), sense=pyo.maximize)
+    values = solved(solve_pyomo(solver, m)).values
+    assert [values[v] for v in (m.t, m.a, m.b, m.c)] == pytest.approx([1.5, 250, 125, 75], rel=1e-6)
+
+
+def test_m09_a_model_undefined_at_its_start_is_named(solver: Any) -> None:
+    """do-mpc/do-mpc#26: x+ = u / x at x = 0 is not an infeasible problem."""
+    m = pyo.ConcreteModel()
+    m.x, m.u, m.after = pyo.Var(initialize=0), pyo.Var(initialize=0), pyo.Var(initialize=0)
+    m.dynamics = pyo.Constraint(expr=m.after == m.u / m.x)
+    m.cost = pyo.Objective(expr=m.after**2 + m.u**2)
+    outcome = failure(solve_pyomo(solver, m))
+    assert outcome.status is SolveStatus.INVALID
+    assert "Model not finite at x0 (component 0): constraint dynamics" in outcome.reason
+    assert m.x.value == 0
+    m.x.set_value(1.0)
+    assert isinstance(solve_pyomo(solver, m), PyomoSolved)
+
+
+def test_limits_are_limits_and_carry_no_point(solver: Any) -> None:
+    m = pyo.ConcreteModel()
+    m.x, m.y = pyo.Var(initialize=-1.2), pyo.Var(initialize=1)
+    m.cost = pyo.Objective(expr=100 * (m.y - m.x**2) ** 2 + (1 - m.x) ** 2)
+    solver.options["max_iter"] = 2
+    assert failure(solve_pyomo(solver, m)).status is SolveStatus.LIMIT
+    solver.options["max_iter"] = 200
+    assert solved(solve_pyomo(solver, m)).values[m.x] == pytest.approx(1, abs=1e-5)
+    assert m.x.value == -1.2
+
+
+@pytest.mark.parametrize(("sense", "sign"), [(pyo.minimize, 1), (pyo.maximize, -1)])
+def test_multipliers_are_the_rate_of_the_optimum(solver: Any, sense: Any, sign: int) -> None:
+    """The multiplier of x >= 4 under cost (x - 3)^2 is d cost / d bound = 2."""
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var()
+    m.row = pyo.Constraint(expr=m.x >= 4)
+    m.cost = pyo.Objective(expr=sign * (m.x - 3) ** 2, sense=sense)
+    m.dual = pyo.Suffix(direction=pyo.Suffix.IMPORT)
+    m.ipopt_zL_out = pyo.Suffix(direction=pyo.Suffix.IMPORT)
+    solver.solve(m)
+    assert m.dual[m.row] == pytest.approx(2 * sign, rel=1e-5)
+    assert m.x in m.ipopt_zL_out
+
+
+def test_an_unknown_option_is_refused_by_name(solver: Any) -> None:
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var(bounds=(0, 1))
+    m.cost = pyo.Objective(expr=m.x)
+    solver.options["no_such_option"] = 1
+    with pytest.raises(ApplicationError):
+        solver.solve(m, load_solutions=False)
+    assert failure(solve_pyomo(solver, m)).status is SolveStatus.INVALID
+
+
+def test_a_point_that_misses_a_constraint_is_inaccurate() -> None:
+    """A solver that claims optimality with a wrong point: our residual takes the word away, and the model is as before."""
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var(initialize=3.0)
+    m.row = pyo.Constraint(expr=m.x >= 1)
+    m.cost = pyo.Objective(expr=m.x)
+
+    class Liar:
+        def __init__(self, value: float) -> None:
+            self.value = value
+
+        def solve(self, model: Any, load_solutions: bool) -> Any:
+            assert not load_solutions
+            results = results_that_say(SolverStatus.ok, TerminationCondition.optimal)
+            model.solutions.add_symbol_map(symbols := pyo.SymbolMap())
+            symbols.addSymbol(model.x, "v0")
+            results._smap_id = id(symbols)
+            results.solution.add().variable["v0"] = {"Value": self.value}
+            return results
+
+    assert failure(solve_pyomo(Liar(0.99), m)).status is SolveStatus.INACCURATE
+    assert failure(solve_pyomo(Liar(math.nan), m)).status is SolveStatus.INVALID
+    assert m.x.value == 3.0
+    assert solved(solve_pyomo(Liar(1.0), m)).values[m.x] == 1.0
+    assert m.x.value == 3.0
+
+
+def test_the_residual_is_relative_and_sees_bounds_and_nan() -> None:
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var(initialize=101.0, bounds=(None, 200))
+    m.row = pyo.Constraint(expr=m.x <= 100)
+    assert residual(m) == pytest.approx(0.01)
+    m.x.set_value(202, skip_validation=True)
+    m.row.deactivate()
+    assert residual(m) == pytest.approx(0.01)
+    m.log = pyo.Constraint(expr=pyo.log(m.x) <= 9)
+    m.x.set_value(-1)
+    assert math.isnan(residual(m))
+
+
+@given(st.lists(st.sampled_from(list(SolveStatus)), min_size=1, max_size=4))
+def test_the_weakest_is_solved_only_if_all_are(statuses: list[SolveStatus]) -> None:
+    assert (weakest(*statuses) is SolveStatus.SOLVED) == all(s is SolveStatus.SOLVED for s in statuses)
+    assert weakest(*statuses) in statuses
+    assert weakest() is SolveStatus.INVALID
+
+
+# The files
+
+
+@settings(max_examples=50)
+@given(
+    options=st.lists(st.integers(0, 9), min_size=3, max_size=6),
+    primal=st.lists(st.floats(allow_nan=False), max_size=4),
+    dual=st.lists(st.floats(allow_nan=False), max_size=3),
+    code=st.integers(0, 599),
+)
+def test_pyomo_reads_back_every_answer(tmp_path_factory: Any, options: list[int], primal: list[float], dual: list[float], code: int) -> None:
+    from pyomo.opt.plugins.sol import ResultsReader_sol
+
+    options[1] = 1  # 3 would announce a tolerance
+    while len(options) > 4:
+        options.pop()  # Pyomo's reader takes more than four for a sign of a tolerance
+    header = NlHeader(tuple(options), None, 4, 3, Sense.MINIMIZE, None)
+    file = tmp_path_factory.mktemp("sol") / "answer.sol"
+    file.write_text(answer_text(header, Answer("Ipopt: said\n\nthis", code, primal, dual, {"ipopt_zL_out": [0.5]})))
+    results = ResultsReader_sol()(str(file), suffixes=["dual", "ipopt_zL_out"])
+    assert results.solver.id == code
+    if code < 300 and primal:
+        values = results.solution(0).variable
+        assert [values[f"v{i}"]["Value"] for i in range(len(primal))] == primal
+        assert values["v0"]["ipopt_zL_out"] == 0.5
+        assert [results.solution(0).constraint[f"c{i}"]["Dual"] for i in range(len(dual))] == dual
+
+
+HEADER = """g{first}
+ 2 1 {objectives} 0 1
+ 0 {nonlinear} {complementarity} 0
+ 0 {network}
+ 0 1 0
+ 0 {functions} 0 1
+ {binary} 0 0 0 0
+ 2 1
+ 0 0
+ 0 0 0 0 0
+C0
+n0
+{objective}
+"""
+PLAIN = {
+    "first": "3 1 1 0",
+    "objectives": 1,
+    "nonlinear": 1,
+    "complementarity": 0,
+    "network": 0,
+    "functions": 0,
+    "binary": 0,
+    "objective": "O0 0",
+}
+
+
+def header_of(folder: Path, **changes: object) -> NlHeader:
+    file = folder / "problem.nl"
+    file.write_text(HEADER.format(**{**PLAIN, **changes}))
+    return read_header(file)
+
+
+def test_headers_are_read(tmp_path: Path) -> None:
+    assert header_of(tmp_path) == NlHeader((1, 1, 0), None, 2, 1, Sense.MINIMIZE, None)
+    assert header_of(tmp_path, objective="O0 1\t# maximise").sense is Sense.MAXIMIZE
+    tolerant = header_of(tmp_path, first="3 1 3 0 1e-9")
+    assert tolerant.variable_bound_tolerance == "1e-9"
+    text = answer_text(tolerant, Answer("said", 0)).split()
+    assert text[text.index("Options") + 1] == "5"
+    assert text[-4:] == ["1e-9", "objno", "0", "0"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"binary": 2}, "2 discrete variables"),
+        ({"complementarity": 1}, "1 complementarity"),
+        ({"network": 3}, "3 network"),
+        ({"functions": 1}, "1 imported functions"),
+        ({"objectives": 2}, "1 objectives beyond the first"),
+    ],
+)
+def test_what_ipopt_cannot_do_is_refused_with_an_answer(tmp_path: Path, change: dict[str, int], words: str) -> None:
+    header = header_of(tmp_path, **change)
+    answer = ipopt_command.solve(tmp_path / "problem.nl", header, {})
+    assert answer.code == 500 and not answer.primal
+    assert words in answer.message
+
+
+@pytest.mark.parametrize("text", ["", "b3 1 1 0\n", "g3 1 1 0\n", "g3 1 1\n" + " 1 1 1 0 0\n" * 9, "g3 1 1 0\n" + "x\n" * 9])
+def test_a_file_that_is_no_problem_is_refused_and_leaves_no_answer(tmp_path: Path, text: str, capfd: Any) -> None:
+    (tmp_path / "problem.nl").write_text(text)
+    (tmp_path / "problem.sol").write_text("an old answer")
+    with pytest.raises(ProblemFileError, match="problem.nl"):
+        read_header(tmp_path / "problem.nl")
+    assert ipopt_command.main([str(tmp_path / "problem"), "-AMPL"]) == 2
+    assert "problem.nl" in capfd.readouterr().err
+    assert not (tmp_path / "problem.sol").exists()
+
+
+def test_the_command_says_how_it_is_called(capfd: Any) -> None:
+    assert ipopt_command.main(["-AMPL"]) == 2
+    assert "usage" in capfd.readouterr().err
+    assert ipopt_command.main(["--version"]) == 0
+    assert capfd.readouterr().out.startswith("Ipopt 3.")
+
+
+# Options
+
+
+def test_options_come_from_three_places_in_order(tmp_path: Path) -> None:
+    (tmp_path / "ipopt.opt").write_text("# a comment\ntol 1e-3\nmax_iter 7   # seven\nmu_strategy adaptive\n")
+    environment = {"ipopt_options": "tol=1e-4 print_level 0 linear_solver='mumps'"}
+    assert read_options(["tol=1e-5", "outlev=2", "wantsol=8"], environment, tmp_path) == {
+        "tol": 1e-5,
+        "max_iter": 7,
+        "mu_strategy": "adaptive",
+        "print_level": 2,
+        "linear_solver": "mumps",
+    }
+    (tmp_path / "mine.opt").write_text("tol 0.5\n")
+    assert read_options(["option_file_name=mine.opt"], {}, tmp_path) == {"tol": 0.5}
+    assert read_options([], {}, tmp_path / "nowhere") == {}
+
+
+@pytest.mark.parametrize(
+    ("words", "environment", "file", "expected"),
+    [
+        (["tol"], "", "", "the command line: found 'tol' without a value"),
+        ([], "tol", "", "ipopt_options: found 'tol' without a value"),
+        ([], "tol='1", "", "close the quotation"),
+        ([], "", "tol\n", "ipopt.opt, line 1: found 'tol' without a value"),
+        (["9x=1"], "", "", "found '9x', expected the name"),
+        (["option_file_name=absent.opt"], "", "", "absent.opt'?: no such file"),
+    ],
+)
+def test_unreadable_options_are_refused_with_their_place(
+    tmp_path: Path, words: list[str], environment: str, file: str, expected: str
+) -> None:
+    (tmp_path / "ipopt.opt").write_text(file)
+    with pytest.raises(OptionError, match=expected):
+        read_options(words, {"ipopt_options": environment}, tmp_path)
+
+
+def test_pyomo_passes_an_options_file_on(solver: Any) -> None:
+    m = pyo.ConcreteModel()
+    m.x, m.y = pyo.Var(initialize=-1.2), pyo.Var(initialize=1)
+    m.cost = pyo.Objective(expr=100 * (m.y - m.x**2) ** 2 + (1 - m.x) ** 2)
+    solver.options["OF_max_iter"] = 1
+    assert failure(solve_pyomo(solver, m)).status is SolveStatus.LIMIT
+
+
+# Which Ipopt
+
+
+def executable(folder: Path, name: str, says: str) -> Path:
+    file = folder / name
+    file.write_text(f"#!/bin/sh\necho '{says}'\n")
+    file.chmod(file.stat().st_mode | stat.S_IXUSR)
+    return file
+
+
+def test_a_users_own_ipopt_comes_first(tmp_path: Path) -> None:
+    own = executable(tmp_path, "ipopt", "Ipopt 3.14.16 (x86_64-pc-linux-gnu), ASL(20230101)")
+    found = find_ipopt(str(tmp_path))
+    assert (found.origin, found.version, found.executable) == (IpoptOrigin.EXECUTABLE, "3.14.16", own)
+    assert "3.14.16" in str(found) and str(own) in str(found)
+
+
+@pytest.mark.parametrize("says", ["", "hello", "Ipopt 3.14.16", "cyipopt 1.5 ASL"])
+def test_an_executable_that_only_has_the_name_is_passed_over(tmp_path: Path, says: str) -> None:
+    executable(tmp_path, "ipopt", says)
+    assert find_ipopt(str(tmp_path)).origin is IpoptOrigin.BRIDGE
+
+
+def test_without_any_ipopt_the_message_says_what_was_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """cyipopt, which Pyomo calls available, is named as what it is."""
+    (tmp_path / "cyipopt.py").write_text("")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python3"))
+    with pytest.raises(IpoptMissing, match=r"aesop-ipopt is not installed; cyipopt is installed, but Pyomo cannot use it"):
+        find_ipopt(str(tmp_path))
+
+
+def test_cyipopt_alone_does_not_mislead(bridge: IpoptFound, tmp_path: Path) -> None:
+    """Pyomo believes a module named cyipopt; our choice is the bridge all the same, and it solves."""
+    (tmp_path / "cyipopt.py").write_text("class Problem: pass\n")
+    program = (
+        "import pyomo.environ as pyo\n"
+        "from aesop_verified.planning.ipopt_bridge import find_ipopt, ipopt_solver\n"
+        f"found = find_ipopt({str(bridge.executable.parent)!r})\n"
+        "m = pyo.ConcreteModel(); m.x = pyo.Var(bounds=(1, 2)); m.cost = pyo.Objective(expr=m.x)\n"
+        "ipopt_solver(found).solve(m)\n"
+        "print(found.origin.name, round(m.x.value, 6))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True).stdout
+    assert said.split() == ["BRIDGE", "1.0"]
