@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from flint import fmpq, fmpq_mat
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
 
 from aesop_verified.kernel.disturbance import Disturbance, Summand
 from aesop_verified.kernel.inclusion import (
@@ -17,7 +19,14 @@ from aesop_verified.kernel.inclusion import (
 from aesop_verified.kernel.polytope import Polytope
 from aesop_verified.kernel.rational import exact, identity, matrix, vector, zeros
 from aesop_verified.kernel.verdict import Proved, Refuted
-from aesop_verified.recovery import NotAssured, SynthesisFailed, assured, synthesise
+from aesop_verified.recovery import (
+    NotAssured,
+    Synthesis,
+    SynthesisFailed,
+    assured,
+    assured_system,
+    synthesise,
+)
 from aesop_verified.recovery.axes import decoupled_axes
 from aesop_verified.recovery.control_invariance import (
     ControlInvariant,
@@ -38,9 +47,13 @@ from aesop_verified.recovery.invariant_subset import (
 from aesop_verified.recovery.pontryagin import same_set
 from aesop_verified.system import (
     Box,
+    Costs,
+    DescribedSummand,
     GivenSet,
     RecoveryRegion,
     SynthesisRequest,
+    SystemDescription,
+    Variable,
     load,
     loads,
 )
@@ -157,26 +170,36 @@ def test_the_tube_gain_is_short_and_stable() -> None:
 
 
 @pytest.fixture(scope="module")
-def quadrotor():  # type: ignore[no-untyped-def]
+def quadrotor() -> SystemDescription:
     return load(EXAMPLES / "quadrotor-flat.yaml")
 
 
-def test_the_quadrotor_is_assured(quadrotor) -> None:  # type: ignore[no-untyped-def]
-    found = synthesise(quadrotor)
+@pytest.fixture(scope="module")
+def found(quadrotor: SystemDescription) -> Synthesis:
+    return synthesise(quadrotor)
+
+
+def asked(quadrotor: SystemDescription, name: str) -> SynthesisRequest:
+    content = quadrotor.region(name).content
+    assert isinstance(content, SynthesisRequest)
+    return content
+
+
+def test_the_quadrotor_is_assured(quadrotor: SystemDescription, found: Synthesis) -> None:
     assert all(len(s.axes) == 3 for s in found.synthesised)
     assert all(s.centre.is_equilibrium for s in found.synthesised)
     assert all(max(s.facets) <= 60 for s in found.synthesised)
-    ready = assured(quadrotor)
+    ready = assured_system(found.system)
     assert [c.name for c in ready.certificates] == list(quadrotor.recovery_names)
     assert all(c.system_hash == ready.system.hash() for c in ready.certificates)
     for region, recovery in zip(quadrotor.to_synthesise, ready.system.recovery_sets):
         assert recovery.gain == ready.system.gain
-        assert recovery.polytope.contains(region.content.around)
+        assert recovery.polytope.contains(asked(quadrotor, region.name).around)
 
 
-def test_the_paper_s_landing_box_is_not_control_invariant(quadrotor) -> None:  # type: ignore[no-untyped-def]
-    system = synthesise(quadrotor).system
-    box = quadrotor.region("grass_north").content.inside.polytope().intersection(quadrotor.state_set)
+def test_the_paper_s_landing_box_is_not_control_invariant(quadrotor: SystemDescription, found: Synthesis) -> None:
+    system = found.system
+    box = asked(quadrotor, "grass_north").inside.polytope().intersection(quadrotor.state_set)
     escape = facet_escape(system.A, system.B, system.b, box, system.input_set, system.total_disturbance)
     assert escape is not None and box.contains(escape.state)
     assert escape.amount is not None and escape.amount > 0 and escape.facet is not None
@@ -198,8 +221,8 @@ def test_a_vertex_without_admissible_input_is_found() -> None:
     assert point_escape(A, B, zeros(2), S, U, Disturbance(2), box_vertices(S)) is None
 
 
-def test_a_region_without_room_fails_with_its_axis(quadrotor) -> None:  # type: ignore[no-untyped-def]
-    content = quadrotor.region("parking").content
+def test_a_region_without_room_fails_with_its_axis(quadrotor: SystemDescription) -> None:
+    content = asked(quadrotor, "parking")
     lower, upper = list(content.inside.lower), list(content.inside.upper)
     lower[4], upper[4] = fmpq(-301, 100), fmpq(-299, 100)
     tight = RecoveryRegion("parking", SynthesisRequest(Box(tuple(lower), tuple(upper)), content.around))
@@ -252,3 +275,38 @@ def test_a_plant_without_equilibrium_has_recovery_sets() -> None:
     ready = assured(loads(FORK))
     left = ready.system.recovery("left").polytope
     assert left.contains(vector([10**6, 2])) and not left.contains(vector([0, 4]))
+
+
+tenths = st.integers(-9, 9).map(lambda k: fmpq(k, 10))
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_synthesis_is_assured_or_fails_by_name(data: st.DataObject) -> None:
+    """Random coupled models, stable and not: what is synthesised is proved, and nothing else happens than a named failure."""
+    n = data.draw(st.integers(1, 3), label="n")
+    m = data.draw(st.integers(1, 2), label="m")
+    A = identity(n) + fmpq_mat(n, n, data.draw(st.lists(tenths, min_size=n * n, max_size=n * n), label="A - I"))
+    B = fmpq_mat(n, m, data.draw(st.lists(tenths, min_size=n * m, max_size=n * m), label="B"))
+    b = vector(data.draw(st.lists(tenths, min_size=n, max_size=n), label="b"))
+    w = data.draw(st.sampled_from(["0", "1/1000", "1/10"]), label="w")
+    box = Box((fmpq(-1),) * n, (fmpq(2),) * n)
+    region = RecoveryRegion("pad", SynthesisRequest(box, vector(["1/2"] * n)))
+    description = SystemDescription(
+        "random", fmpq(1), tuple(Variable(f"x{i}") for i in range(n)), tuple(Variable(f"u{i}") for i in range(m)), A, B, b,
+        Box((fmpq(-5),) * n, (fmpq(5),) * n).polytope(), Box((fmpq(-10),) * m, (fmpq(10),) * m).polytope(), None, (region,),
+        Box((fmpq(0),) * n, (fmpq(0),) * n), Costs(identity(n), identity(m), identity(n), zeros(n)), 5, 2,
+        (DescribedSummand("w", identity(n), vector(["-" + w] * n), vector([w] * n)),),
+    )  # fmt: skip
+    try:
+        found = synthesise(description)
+    except (SynthesisFailed, NotStabilisable) as error:
+        event(type(error).__name__)
+        return
+    event("assured")
+    ready = assured_system(found.system)
+    recovery = ready.system.recovery("pad")
+    x = ready.certificates[0].point
+    for _ in range(20):
+        x = ready.system.next_state(x, recovery.law(x))
+        assert recovery.polytope.contains(x)

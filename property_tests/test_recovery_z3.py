@@ -47,7 +47,7 @@ def truth_uses(tree: ast.AST) -> list[ast.AST]:
     def is_check(node: ast.AST) -> bool:
         return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "check"
 
-    found = []
+    found: list[ast.AST] = []
     for node in ast.walk(tree):
         if isinstance(node, (ast.If, ast.While, ast.Assert, ast.IfExp)) and is_check(node.test):
             found.append(node)

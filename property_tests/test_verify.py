@@ -116,9 +116,10 @@ def test_the_asked_box_is_not_invariant_and_an_escaping_state_is_shown(cart: Ver
 def test_reach_is_certified_at_its_ends(cart: Verification) -> None:
     (reach,) = cart.reach
     assert reach.vertices == (1, 1) and reach.intervals is not None
-    name, unit, lower, upper = reach.intervals[0]
-    assert (name, unit) == ("x", "m")
-    assert lower.startswith("-") and not upper.startswith("-")
+    x, v = reach.intervals
+    assert (x.state, x.unit, v.state) == ("x", "m", "v")
+    assert x.lower.startswith("-") and not x.upper.startswith("-")
+    assert not x.whole
 
 
 REFUTED = {

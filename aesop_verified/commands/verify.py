@@ -93,7 +93,7 @@ def _document(found: Verification, evidence: list[dict[str, object]]) -> dict[st
         "reach": [
             {
                 "recovery_set": r.name, "vertices_certified": r.vertices[0], "vertices": r.vertices[1],
-                "intervals": None if r.intervals is None else [{"state": n, "unit": u, "from": lo, "to": hi} for n, u, lo, hi in r.intervals],
+                "intervals": None if r.intervals is None else [{"state": i.state, "unit": i.unit, "from": i.lower, "to": i.upper, "whole": i.whole} for i in r.intervals],
             }
             for r in found.reach
         ],

@@ -81,8 +81,10 @@ def _reach(found: Verification) -> list[str]:
         lines += ["", f"{r.name} can be reached from {r.vertices[0]} of {r.vertices[1]} vertices of the initial estimates"]
         if r.intervals is None:
             lines.append("  not from the centre of the initial set")
-        else:
-            lines.append("  and from its centre with one state changed, within: " + ", ".join(interval_text(i) for i in r.intervals))
+            continue
+        part = [interval_text(i) for i in r.intervals if not i.whole]
+        rest = "the other states over all of X" if part else "every state over all of X"
+        lines.append("  and from its centre with one state changed: " + ", ".join([*part, rest] if len(part) < len(r.intervals) else part))
     return lines
 
 

@@ -36,7 +36,8 @@ def asked_box(description: SystemDescription, system: System, name: str) -> Aske
     own = [k for k, i in enumerate(cut.kept) if i < asked.rows]  # facets of the box itself, not of X
     recovery = system.recovery(name).polytope
     arrival = system.tightening.recovery_set(system, name, system.horizon + 1)
-    subset = f"{recovery.rows} facets, {extents(description, recovery)}; plans of full length aim at {extents(description, arrival)}"
+    bounded = [j for j, (lo, hi) in enumerate(zip(content.inside.lower, content.inside.upper)) if lo is not None or hi is not None]
+    subset = f"{recovery.rows} facets, {extents(description, recovery, bounded)}; plans of full length aim at {extents(description, arrival, bounded)}"
     found = escape_of(description, system, cut.polytope, name, own, content.around) or escape_of(description, system, cut.polytope, name, None, content.around)
     if found is None:
         return AskedBox(name, None, f"no state was found from which every input leaves the box; certified inside it: {subset}", None)
@@ -67,18 +68,20 @@ def escape_of(
     return Witness(sentence, point, text(amount), amount_shown), certificate
 
 
-def extents(description: SystemDescription, P: Polytope) -> str:
-    """The bounding box of a set in words."""
+def extents(description: SystemDescription, P: Polytope, states: Sequence[int] | None = None) -> str:
+    """The bounding box of a set in words, for all states or the given ones."""
     program = LinearProgram(P)
     parts = []
     for j, v in enumerate(description.states):
+        if states is not None and j not in states:
+            continue
         from_to = []
         for sign in (-1, 1):
             direction = [[int(sign * (i == j)) for i in range(description.n)]]
             answer = program.maximise(Polytope.of(direction, [0], n=description.n).G.transpose())
             from_to.append(quantity(sign * answer.value, "") if isinstance(answer, Optimal) else "unbounded")
         if from_to != ["unbounded", "unbounded"]:
-            parts.append(f"{v.name} {from_to[0]}..{from_to[1]}")
+            parts.append(f"{v.name} {from_to[0]} .. {from_to[1]}{v.unit and f' {v.unit}'}")
     return ", ".join(parts)
 
 

@@ -12,7 +12,7 @@ from flint import fmpq, fmpq_mat
 
 from aesop_verified.evidence import certificates as files
 from aesop_verified.evidence.discharge import first_estimates
-from aesop_verified.evidence.obligations import Ledger, Reach
+from aesop_verified.evidence.obligations import Interval, Ledger, Reach
 from aesop_verified.evidence.plan_set import plan_set
 from aesop_verified.evidence.wording import Witness, components, quantity, shown
 from aesop_verified.kernel.events import Request
@@ -134,13 +134,15 @@ class FirstPlans:
         program = LinearProgram(d.state_set)
         intervals = []
         for j, variable in enumerate(d.states):
-            ends = []
+            ends, whole = [], True
             for sign in (-1, 1):
                 answer = program.maximise(fmpq_mat(d.n, 1, [fmpq(sign * (i == j)) for i in range(d.n)]))
                 middle = centre[j, 0]
                 limit = sign * answer.value if isinstance(answer, Optimal) else middle
-                ends.append(middle + self._share(name, centre, j, limit - middle) * (limit - middle))
-            intervals.append((variable.name, variable.unit, text(ends[0]), text(ends[1])))
+                share = self._share(name, centre, j, limit - middle)
+                ends.append(middle + share * (limit - middle))
+                whole = whole and (share == 1 or limit == middle) and isinstance(answer, Optimal)
+            intervals.append(Interval(variable.name, variable.unit, text(ends[0]), text(ends[1]), whole))
         return Reach(name, (served, count), tuple(intervals))
 
     def _share(self, name: str, centre: fmpq_mat, j: int, length: fmpq) -> fmpq:
@@ -164,11 +166,10 @@ class FirstPlans:
         return low
 
 
-def interval_text(interval: tuple[str, str, str, str]) -> str:
-    """ "x: -2 .. 14 m"."""
-    name, unit, lower, upper = interval
+def interval_text(interval: Interval) -> str:
+    """ "x -2 .. 14 m"."""
     values = []
-    for side in (lower, upper):
+    for side in (interval.lower, interval.upper):
         numerator, _, denominator = side.partition("/")
         values.append(fmpq(int(numerator), int(denominator or 1)))
-    return f"{name}: {shown(values[0])} .. {quantity(values[1], unit)}"
+    return f"{interval.state} {shown(values[0])} .. {quantity(values[1], interval.unit)}"

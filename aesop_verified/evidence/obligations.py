@@ -70,19 +70,30 @@ class Discharged:
 
 
 @dataclass(frozen=True, slots=True)
+class Interval:
+    """Values of one state, exact text, with its name and unit; `whole` when X allows no others."""
+
+    state: str
+    unit: str
+    lower: str
+    upper: str
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Reach:
     """From where a recovery set can be reached: what was certified, no more.
 
     Attributes:
         name: the recovery set.
         vertices: how many vertices of the initial estimates have a certified plan to it, of how many.
-        intervals: for each state (name, unit, lower, upper): with the others at the centre of the initial set,
-            a certified plan exists at both ends, hence for all values between; None when the centre has none.
+        intervals: for each state, with the others at the centre of the initial set: a certified plan exists at
+            both ends, hence for all values between; None when the centre has none.
     """
 
     name: str
     vertices: tuple[int, int]
-    intervals: tuple[tuple[str, str, str, str], ...] | None
+    intervals: tuple[Interval, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
