@@ -34,6 +34,7 @@ from aesop_verified.recovery.invariant_subset import (
 )
 from aesop_verified.recovery.lp import LinearProgram, Optimal
 from aesop_verified.recovery.redundancy import remove_redundant
+from aesop_verified.recovery.why_not import axis_reason, empty_reason
 from aesop_verified.system.description import SystemDescription
 from aesop_verified.system.parts import SynthesisRequest
 
@@ -41,11 +42,14 @@ _CONTRACTIONS = (fmpq(98, 100), fmpq(995, 1000), fmpq(1))
 
 
 class SynthesisFailed(AesopError):
-    """No recovery set was found for the region `name`; the message says on which axis, and why."""
+    """No recovery set was found for the region `name`; the message says on which axis, and why.
 
-    def __init__(self, name: str, message: str) -> None:
+    `empty` is the asked box within X when that is empty: then no set exists at all.
+    """
+
+    def __init__(self, name: str, message: str, empty: Polytope | None = None) -> None:
         super().__init__(message)
-        self.name = name
+        self.name, self.empty = name, empty
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,6 +154,9 @@ def _region(
     n, m = description.n, description.m
     box = request.inside.polytope()
     inside = description.state_set.intersection(box)
+    nothing = empty_reason(request, description.state_set, description.states)
+    if nothing is not None:
+        raise SynthesisFailed(name, f"recovery_sets.{name}: there is no room for a recovery set: {nothing}", box.intersection(description.state_set))
     state, inputs, equilibrium = [fmpq(0)] * n, [fmpq(0)] * m, True
     parts: list[Polytope] = []
     for axis in axes:
@@ -162,13 +169,11 @@ def _region(
         law_rows = section(input_set, axis.inputs).preimage(F, offset) if axis.inputs else Polytope.whole_space(len(axis.states))
         outcome = _axis_set(A + B * F, B * offset + b, constraint.intersection(law_rows), projected(W, axis.states), middle, scale, known)
         if not isinstance(outcome, Invariant):
-            names = ", ".join(description.state_names[j] for j in axis.states)
-            raise SynthesisFailed(
-                name,
-                f"recovery_sets.{name}: found no robustly invariant set inside the asked box and X on the axis of {names} "
-                f"({_reason(outcome)}); expected room for the disturbance under the tube gain; ask for a larger box, "
-                "a smaller disturbance, or give another tube gain",
-            )
+            states, moved_by = [description.states[j] for j in axis.states], [description.inputs[j] for j in axis.inputs]
+            asked, W_axis = block(request.around, axis.states, [0]), projected(W, axis.states)
+            why = axis_reason(A + B * F, moved_by, states, middle, asked, constraint, law_rows, W_axis, _reason(outcome))
+            names = ", ".join(v.name for v in states)
+            raise SynthesisFailed(name, f"recovery_sets.{name}: found no robustly invariant set inside the asked box and X on the axis of {names}: {why}")
         parts.append(outcome.polytope)
         equilibrium = equilibrium and middle.is_equilibrium
         for k, j in enumerate(axis.states):

@@ -15,10 +15,11 @@ from aesop_verified.kernel.disturbance import Disturbance
 from aesop_verified.kernel.polytope import Polytope
 from aesop_verified.recovery.equilibrium import Centre
 from aesop_verified.recovery.gains import doubles, spectral_radius
-from aesop_verified.recovery.lp import Infeasible, LinearProgram, Optimal
+from aesop_verified.recovery.lp import Infeasible, LinearProgram
 from aesop_verified.system.describe import facet_text, with_unit
 from aesop_verified.system.parts import SynthesisRequest, Variable
 
+_MOST = 3  # limits named in one message
 _TUBE_STEPS = 200  # of the disturbance's tube; a loop that is slower than this is called slow
 
 
@@ -41,7 +42,7 @@ def empty_reason(request: SynthesisRequest, state_set: Polytope, states: Sequenc
 
 def axis_reason(
     M: fmpq_mat, inputs: Sequence[Variable], states: Sequence[Variable], middle: Centre, asked: fmpq_mat, inside: Polytope, law: Polytope,
-    F: fmpq_mat, W: Disturbance, radius_cuts: tuple[bool, int],
+    W: Disturbance, recursion: str,
 ) -> str:  # fmt: skip
     """Why one axis has no invariant set.
 
@@ -52,9 +53,8 @@ def axis_reason(
         asked: the point of the file, shape (n, 1).
         inside: the asked box and X, on the axis.
         law: the states at which the law stays in U.
-        F: the gain of the axis.
         W: the disturbance of the axis.
-        radius_cuts: whether the recursion ran empty, and after how many cuts.
+        recursion: how the recursion ended, in words.
     """
     radius = spectral_radius(M)
     if not inputs and radius >= 1:
@@ -71,14 +71,12 @@ def axis_reason(
     outside = law.violation(middle.state)
     if outside is not None:
         return f"holding {_point(states, middle.state)} takes {_point(inputs, middle.input)}, which is outside U; choose another point or a wider U"
-    tight = _tube_reasons(M, F, W, inside, law, middle.state, states)
-    if tight:
-        return f"the disturbance alone takes up the room: under the tube gain it moves {'; '.join(tight)}; make the disturbance smaller, the box (or U) larger, or give another tube gain"
     if radius > 1 - 1e-9:
         return f"under the tube gain the closed loop is not contracting on this axis (largest eigenvalue {radius:.6g} in modulus), so disturbances add up; give a gain that pulls back every state"
-    ran_empty, cuts = radius_cuts
-    what = f"the cuts leave nothing after {cuts} of them" if ran_empty else f"no end after {cuts} cuts"
-    return f"{what}; ask for a larger box, a smaller disturbance, or give another tube gain"
+    tight = _tube_reasons(M, W, inside, law, middle.state, states)
+    if tight:
+        return f"the disturbance alone takes up the room: under the tube gain it moves {'; '.join(tight)}; make the disturbance smaller, the box (or U) larger, or give another tube gain"
+    return f"{recursion}; ask for a larger box, a smaller disturbance, or give another tube gain"
 
 
 def _point(variables: Sequence[Variable], point: fmpq_mat) -> str:
@@ -89,11 +87,11 @@ def _short(value: fmpq) -> str:
     return f"{int(value.p) / int(value.q):.6g}"
 
 
-def _tube_reasons(M: fmpq_mat, F: fmpq_mat, W: Disturbance, inside: Polytope, law: Polytope, centre: fmpq_mat, states: Sequence[Variable]) -> list[str]:
-    """For each side of the box, or of the law's limits, that the tube of the disturbance overruns: what it is in words."""
+def _tube_reasons(M: fmpq_mat, W: Disturbance, inside: Polytope, law: Polytope, centre: fmpq_mat, states: Sequence[Variable]) -> list[str]:
+    """The limits of the box, of X and of U that the tube of the disturbance overruns, worst first, in words."""
     closed = doubles(M)
     maps = [(doubles(s.map), doubles(s.lower).ravel(), doubles(s.upper).ravel()) for s in W.summands]
-    found = []
+    worst: dict[str, tuple[float, str]] = {}
     for P, kind in ((inside, "state"), (law, "input")):
         normals = doubles(P.G)
         reach, power = np.zeros(P.rows), np.eye(len(closed))
@@ -104,26 +102,19 @@ def _tube_reasons(M: fmpq_mat, F: fmpq_mat, W: Disturbance, inside: Polytope, la
                 reach += np.maximum(sides * lo, sides * hi).sum(axis=1)
             power = closed @ power
         room = doubles(P.h - P.G * centre).ravel()
-        seen = set()
-        for i in range(P.rows):
-            if reach[i] > room[i]:
-                touched = [j for j in range(len(states)) if P.G[i, j] != 0]
-                label = _side(P, i, touched, states) if kind == "state" else "the input"
-                if label in seen:
-                    continue
-                seen.add(label)
-                size, unit = (float(abs(doubles(P.G)[i, touched[0]])), states[touched[0]].unit) if kind == "state" and len(touched) == 1 else (1.0, "")
-                if kind == "input":
-                    found.append(f"the input by {reach[i] / max(room[i], 1e-300):.3g} times what U leaves")
-                else:
-                    found.append(f"{label} by {reach[i] / size:.3g} {unit}".rstrip() + f" where {room[i] / size:.3g} {unit}".rstrip() + " are left")
-    return found
+        for i in np.flatnonzero(reach > room):
+            touched = [j for j in range(len(states)) if P.G[int(i), j] != 0]
+            single = kind == "state" and len(touched) == 1
+            size, unit = (float(abs(normals[i, touched[0]])), states[touched[0]].unit) if single else (1.0, "")
+            label = "the input" if kind == "input" else _side(P, int(i), touched, states)
+            moved, left = (f"{value / size:.3g} {unit}".rstrip() for value in (reach[i], room[i]))
+            share = float(reach[i]) / max(float(room[i]), 1e-300)
+            if label not in worst or share > worst[label][0]:
+                worst[label] = share, f"{label} by {moved} where {left} are left"
+    return [words for _, words in sorted(worst.values(), reverse=True)[:_MOST]]
 
 
 def _side(P: Polytope, i: int, touched: list[int], states: Sequence[Variable]) -> str:
     if len(touched) == 1:
         return states[touched[0]].name
     return facet_text(P, i, states).split(" <= ")[0]
-
-
-__all__ = ["axis_reason", "empty_reason"]

@@ -172,12 +172,20 @@ class SystemDescription:
             found[r.name] = r
         if missing := [name for name in self.recovery_names if name not in found]:
             raise UsageError(f"the recovery sets {missing} are to be synthesised; synthesise them first and pass them as recovery_sets")
-        return System(
-            A=self.A, B=self.B, b=self.b, X=self.state_set, U=self.input_set,
-            disturbance=self.disturbance_set(), estimate_error=self.estimate_error_set(), gain=gain,
-            recovery_sets=tuple(found[name] for name in self.recovery_names), horizon=self.horizon,
-            consensus_horizon=self.consensus_horizon, quantum=self.quantum, fallback_order=self.fallback_order,
-        )  # fmt: skip
+        sets = tuple(found[name] for name in self.recovery_names)
+        try:
+            return System(
+                A=self.A, B=self.B, b=self.b, X=self.state_set, U=self.input_set,
+                disturbance=self.disturbance_set(), estimate_error=self.estimate_error_set(), gain=gain,
+                recovery_sets=sets, horizon=self.horizon, consensus_horizon=self.consensus_horizon,
+                quantum=self.quantum, fallback_order=self.fallback_order,
+            )  # fmt: skip
+        except UsageError as error:
+            other = [r.name for r in sets if r.gain != gain]
+            if not other:
+                raise
+            advice = "give that gain as tube_gain" if self.tube_gain is None else "leave the law's gain out, or change tube_gain"
+            raise UsageError(f"recovery_sets.{other[0]}.law.gain: {error}; {advice}") from None
 
     def completed(self, tube_gain: fmpq_mat | None = None, recovery_sets: Iterable[RecoverySet] = ()) -> SystemDescription:
         """This description with everything synthesised filled in; arguments and errors as in `build`."""
