@@ -58,7 +58,8 @@ class Record:
     """What one planner did over the flight.
 
     Attributes:
-        times: seconds of a whole decision, step by step.
+        times: seconds of a whole decision on the wall clock, step by step.
+        busy: seconds of processor time in it, which other load on the machine changes less.
         checks: seconds of the exact check inside it.
         wrong: verdicts that the second opinion contradicts.
         undecided: answers ("open" in the table) that are neither solved nor infeasible.
@@ -69,6 +70,7 @@ class Record:
 
     name: str
     times: list[float] = field(default_factory=list)
+    busy: list[float] = field(default_factory=list)
     checks: list[float] = field(default_factory=list)
     wrong: int = 0
     undecided: int = 0
@@ -78,11 +80,12 @@ class Record:
 
     def row(self) -> dict[str, object]:
         """The record as plain numbers."""
-        ms = 1e3 * np.array(self.times)
+        ms, busy = 1e3 * np.array(self.times), 1e3 * np.array(self.busy)
         check = 1e3 * np.array(self.checks) if self.checks else None
         return {
             "planner": self.name, "steps": len(self.times), "median_ms": round(float(np.median(ms)), 3),
-            "p99_ms": round(float(np.percentile(ms, 99)), 3), "check_median_ms": None if check is None else round(float(np.median(check)), 3),
+            "p99_ms": round(float(np.percentile(ms, 99)), 3),
+            "cpu_median_ms": round(float(np.median(busy)), 3), "cpu_p99_ms": round(float(np.percentile(busy, 99)), 3), "check_median_ms": None if check is None else round(float(np.median(check)), 3),
             "check_p99_ms": None if check is None else round(float(np.percentile(check, 99)), 3), "wrong_verdicts": self.wrong,
             "undecided": self.undecided, "steps_without_plan": self.no_plan, "worst_violation": as_float(self.violation),
             "worst_consensus_gap": as_float(self.consensus),
@@ -137,7 +140,7 @@ class Ours:
     def decide(self, x: Vector, *, timed: bool = True) -> Planned | None:
         """One whole decision: all prices, the choice, the exact plan, the kernel's check."""
         state = exact_vector(x)
-        begin = time.perf_counter()
+        begin, busy = time.perf_counter(), time.process_time()
         outcome = self.planner.plan(self._request, x)
         certified, check = False, 0.0
         if isinstance(outcome, Planned):
@@ -145,10 +148,11 @@ class Ours:
             middle = time.perf_counter()
             certified = isinstance(check_plan(self._system, state, plan), Proved)
             check = time.perf_counter() - middle
-        end = time.perf_counter()
+        end, busy = time.perf_counter(), time.process_time() - busy
         if not timed:
             return outcome if isinstance(outcome, Planned) else None
         self.record.times.append(end - begin)
+        self.record.busy.append(busy)
         if not isinstance(outcome, Planned):
             self.record.no_plan += 1
             return None
@@ -182,12 +186,13 @@ class Recipe:
 
     def decide(self, x: Vector, truth: Mapping[tuple[str, ...], bool | None] | None) -> None:
         """One whole decision of the recipe; with `truth` it is timed and judged."""
-        begin = time.perf_counter()
+        begin, busy = time.perf_counter(), time.process_time()
         best, answers = self._recipe.decide(x / self._scaling.state)
-        elapsed = time.perf_counter() - begin
+        elapsed, busy = time.perf_counter() - begin, time.process_time() - busy
         if truth is None:
             return
         self.record.times.append(elapsed)
+        self.record.busy.append(busy)
         for answer in answers:
             says = {"solved": True, "primal infeasible": False}.get(answer.status)
             self.record.undecided += says is None
@@ -261,14 +266,15 @@ def coupled(description: SystemDescription, system: System) -> System:
 
 def report(console: Console, title: str, rows: list[dict[str, object]]) -> None:
     """Print one table."""
-    table = Table(title=title)
-    for heading in ("planner", "median ms", "p99 ms", "check ms", "wrong", "open", "no plan", "violation", "gap", "speed-up"):
-        table.add_column(heading, justify="left" if heading == "planner" else "right", no_wrap=heading != "planner")
+    table = Table(title=f"{title}; times are median / p99")
+    for heading in ("planner", "wall ms", "cpu ms", "check ms", "wrong", "open", "no plan", "violation", "gap", "speed-up"):
+        table.add_column(heading, justify="left" if heading == "planner" else "right")
     for r in rows:
-        check = "-" if r["check_median_ms"] is None else f"{r['check_median_ms']} / {r['check_p99_ms']}"
-        cells = [r["planner"], r["median_ms"], r["p99_ms"], check, r["wrong_verdicts"], r["undecided"], r["steps_without_plan"]]
-        cells += [f"{r['worst_violation']:.2g}", f"{r['worst_consensus_gap']:.2g}", f"{r['speed_up']:.1f}"]
-        table.add_row(*(str(c) for c in cells))
+        times = [f"{r[f'{kind}median_ms']:.1f} / {r[f'{kind}p99_ms']:.1f}" for kind in ("", "cpu_")]
+        check = "-" if r["check_median_ms"] is None else f"{r['check_median_ms']:.1f} / {r['check_p99_ms']:.1f}"
+        counts = [str(r[key]) for key in ("wrong_verdicts", "undecided", "steps_without_plan")]
+        sizes = [f"{r['worst_violation']:.1g}", f"{r['worst_consensus_gap']:.1g}", f"{r['speed_up']:.1f}"]
+        table.add_row(str(r["planner"]), *times, check, *counts, *sizes)
     console.print(table)
 
 
@@ -281,6 +287,8 @@ def main() -> None:
     parser.add_argument("--case", choices=("both", "separable", "coupled"), default="both")
     arguments = parser.parse_args()
     console = Console()
+    if not console.is_terminal:
+        console = Console(width=120)
     description = load(EXAMPLE)
     system = synthesise(description).system
     results: dict[str, object] = {"machine": platform.platform(), "steps": arguments.steps, "seed": arguments.seed, "example": EXAMPLE.name}
@@ -291,9 +299,9 @@ def main() -> None:
         with console.status(case) as status:
             records = fly(description, flown, arguments.steps, arguments.seed, split=case == "separable", progress=status.update)
         rows = [record.row() for record in records]
-        baseline = next(r["median_ms"] for r in rows if r["planner"] == "paper's recipe")
-        for r in rows:
-            r["speed_up"] = float(str(baseline)) / float(str(r["median_ms"]))
+        baseline = next(record for record in records if record.name == "paper's recipe")
+        for r, record in zip(rows, records):
+            r["speed_up"] = round(float(np.median(baseline.times) / np.median(record.times)), 2)
         results[case] = rows
         report(console, f"{case}: {arguments.steps} Nominal steps of {EXAMPLE.name}, seed {arguments.seed}", rows)
     arguments.out.mkdir(parents=True, exist_ok=True)

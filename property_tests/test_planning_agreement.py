@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -24,7 +26,7 @@ def solve(problem: PlanningProblem, *, split: bool, sparse: bool) -> Solved | No
     return book.solutions([problem.options])[0]
 
 
-SOLVERS = {
+SOLVERS: dict[str, Callable[[PlanningProblem], Solved | NoPlan]] = {
     "pyomo and ipopt": solve_reference,
     "joint, sparse, piqp": lambda p: solve(p, split=False, sparse=True),
     "joint, dense, daqp": lambda p: solve(p, split=False, sparse=False),

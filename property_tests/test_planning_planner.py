@@ -14,7 +14,8 @@ from flint import fmpq, fmpq_mat
 
 from aesop_verified.kernel.disturbance import Disturbance
 from aesop_verified.kernel.errors import UsageError
-from aesop_verified.kernel.events import Request
+from aesop_verified.kernel.events import Alarm, AlarmCause, Choice, Request, Row, StepInput, StepResult
+from aesop_verified.kernel.machine import requests, start, start_request, transition
 from aesop_verified.kernel.model import RecoverySet, System
 from aesop_verified.kernel.plan import Plan, check_plan
 from aesop_verified.kernel.polytope import Polytope
@@ -26,7 +27,7 @@ from aesop_verified.planning.pricing import NoPlan, PriceBook, ProgramStore
 from aesop_verified.planning.problem import QuadraticCost
 from aesop_verified.planning.selection import EVERY_SUBSET_UP_TO, AsManyAsAffordable, LeastCost
 from aesop_verified.planning.status import SolveStatus
-from aesop_verified.recovery import synthesise
+from aesop_verified.recovery import assured, synthesise
 from aesop_verified.system import SystemDescription, load
 from property_tests.planning_catalogue import fork, model
 
@@ -150,6 +151,47 @@ def test_every_request_of_a_flight_is_answered_by_a_plan_that_the_kernel_certifi
         x = [float(v) for v in np.round(moved * 2**20) / 2**20]
     assert modes == {(False, 2, False), (True, 2, False), (True, 1, False), (True, 1, True)}
     assert system.recovery("left_pad").polytope.contains(fmpq_mat(2, 1, [from_double(v) for v in x]))
+
+
+@pytest.mark.parametrize("request_", [Request(("left_pad", "right_pad"), False, 4, 10), Request(("left_pad", "right_pad"), True, 2, 8), Request(("right_pad",), True, 0, 0)])
+def test_prepared_programs_are_all_that_a_step_needs(request_: Request) -> None:
+    description, system = cart()
+    planner = Planner(PlannerSpec.described(description, system), price_every_subset=True)
+    planner.prepare(request_)
+    built = planner.programs_built
+    assert built > 0
+    planned(planner.plan(request_, [4.5, 0.0] if request_.horizon == 0 else [0.5, 0.0]))
+    assert planner.programs_built == built
+
+
+def test_a_flight_on_the_planner_never_falls_back() -> None:
+    """The kernel's machine through Nominal, Waiting and Recovering, under disturbances at the ends of W."""
+    description, _ = cart()
+    ready = assured(description)
+    system = ready.system
+    planner = Planner(PlannerSpec.described(description, system))
+    rng, x = np.random.default_rng(5), vector([0, 0])
+    ends = [s.upper for s in system.measured_disturbance.summands]
+    state, rows = None, []
+    for t in range(30):
+        answer = Choice(0, "right_pad") if t == 10 else None
+        alarm = Alarm(AlarmCause.SCORE, "debris on the pad") if t == 7 else None
+        opened = StepInput(x, answer)
+        wanted = (start_request(system),) if state is None else requests(ready, state, opened)
+        floats_x = floats(x).ravel().tolist()
+        candidates = tuple(plan for request in wanted for plan in planner.plan(request, floats_x).plans(system))
+        step_input = StepInput(x, answer, candidates, alarm)
+        result = start(ready, step_input) if state is None else transition(ready, state, step_input)
+        assert isinstance(result, StepResult) and result.certified
+        rows += [event.row for event in result.events]
+        state = result.state
+        x = system.next_state(x, result.input)
+        for s, upper in zip(system.measured_disturbance.summands, ends):
+            signs = fmpq_mat(upper.nrows(), 1, [int(v) for v in rng.choice([-1, 1], upper.nrows())])
+            x = x + s.map * fmpq_mat(upper.nrows(), 1, [a * b for a, b in zip(upper.entries(), signs.entries())])
+    assert not {Row.PLAN_REFUSED, Row.SHIFTED_PLAN, Row.SUSPENDED} & set(rows)
+    assert {Row.NOMINAL, Row.ALARM, Row.WAITING, Row.ANSWER_CHOICE, Row.RECOVERING} <= set(rows)
+    assert system.recovery("right_pad").polytope.contains(x)
 
 
 def test_a_failure_has_a_status_a_reason_and_no_inputs() -> None:

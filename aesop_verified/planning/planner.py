@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import TypeAlias
 
 import numpy as np
@@ -21,9 +22,9 @@ from aesop_verified.kernel.plan import Plan
 from aesop_verified.kernel.rational import from_double
 from aesop_verified.planning.float_image import MARGIN, Scaling, as_float, described_cost, planning_model
 from aesop_verified.planning.pricing import Cost, NoPlan, Price, PriceBook, ProgramStore, Solved
-from aesop_verified.planning.problem import NOMINAL, PlanningModel, QuadraticCost
+from aesop_verified.planning.problem import NOMINAL, PlanningModel, PlanningProblem, QuadraticCost
 from aesop_verified.planning.program import Vector
-from aesop_verified.planning.selection import AsManyAsAffordable, SelectionPolicy
+from aesop_verified.planning.selection import EVERY_SUBSET_UP_TO, AsManyAsAffordable, SelectionPolicy
 from aesop_verified.planning.status import SolveStatus, weakest
 from aesop_verified.system.description import SystemDescription
 
@@ -169,17 +170,31 @@ class Planner:
         spec, split, every = state
         Planner.__init__(self, spec, split=split, price_every_subset=every)
 
+    @property
+    def programs_built(self) -> int:
+        """How many programs were built so far."""
+        return self._store.built
+
     @classmethod
     def for_system(cls, system: System, cost: QuadraticCost, *, policy: SelectionPolicy | None = None) -> Planner:
         """A planner for an exact system, with the default margin and scaling."""
         return cls(PlannerSpec.of(system, cost, policy=policy))
 
     def prepare(self, request: Request) -> None:
-        """Build the programs that a request will need, ahead of time: a first solve costs several times a later one.
+        """Build the programs that a request will need: the first step with them costs several times a later one.
 
-        A loop that waits knows its next requests; its planner can prepare them while it has nothing to do.
+        A loop that waits knows its next requests; its planner can prepare them while it has nothing to do. For
+        a request that leaves the choice of Y open, all subsets are prepared for up to `EVERY_SUBSET_UP_TO`
+        options, else only the single ones.
         """
-        self.plan(request, self.spec.model.cost.goal * self.spec.scaling.state)
+        model, names = self.spec.model, request.options
+        sizes = [len(names)] if request.exact_options else range(1, len(names) + 1 if len(names) <= EVERY_SUBSET_UP_TO else 2)
+        recovering = _is_recovering(request)
+        for size in sizes:
+            for options in combinations(names, size):
+                problem = PlanningProblem(model, options, request.consensus, request.horizon, model.cost.goal, recovering)
+                for block in range(len(self._store.blocks)):
+                    self._store.program(block, self._store.group_set(block, problem), problem)
 
     def plan(self, request: Request, state: Sequence[float] | Vector) -> PlanningOutcome:
         """Plans that answer a request of the kernel at a state.
@@ -198,7 +213,7 @@ class Planner:
         if x.shape != (model.n,):
             raise UsageError(f"the state has shape {x.shape}, expected ({model.n},)")
         before = self._store.solves
-        recovering = request.exact_options and len(request.options) == 1 and request.consensus == 0
+        recovering = _is_recovering(request)
         book = PriceBook(self._store, request.consensus, request.horizon, x / self.spec.scaling.state, recovering=recovering)
         book.problem(request.options)  # Refuses what does not fit, before any solve.
         if request.exact_options:
@@ -234,6 +249,11 @@ class Planner:
         nominal = scaled[problem.options[0] if problem.recovering else NOMINAL]
         recovery = tuple(scaled[name] for name in problem.options)
         return ProposedPlan(problem.options, problem.consensus, problem.horizon, nominal, recovery, whole, solved.cost)
+
+
+def _is_recovering(request: Request) -> bool:
+    """Whether a request is that of a robot on its way to its only option."""
+    return request.exact_options and len(request.options) == 1 and request.consensus == 0
 
 
 def _price_all(options: Sequence[str], book: PriceBook) -> None:

@@ -88,12 +88,17 @@ class _Part:
 
 
 class ProgramStore:
-    """Programs and warm solvers that outlive a step, for one model."""
+    """Programs and warm solvers that outlive a step, for one model.
+
+    Attributes:
+        solves, built: how many solves were made and how many programs built so far.
+    """
 
     def __init__(self, model: PlanningModel, *, split: bool = True, dense_limit: int = DENSE_LIMIT) -> None:
         self.model = model
         self.blocks = model.blocks if split else (Block(tuple(range(model.n)), tuple(range(model.m))),)
         self.solves = 0
+        self.built = 0
         self._dense_limit = dense_limit
         self._kept: OrderedDict[tuple[object, ...], tuple[TreeProgram, DaqpSolver | PiqpSolver]] = OrderedDict()
         self._groups: dict[tuple[int, int], dict[str, int]] = {}
@@ -106,15 +111,25 @@ class ProgramStore:
             self._groups[block, final] = {name: order.index(key) for name, key in keys.items()}
         return self._groups[block, final]
 
-    def solve(self, block: int, groups: tuple[int, ...], problem: PlanningProblem) -> _Part | QpFailure:
-        """Solve one block for the given terminal sets, warm if it was solved before."""
+    def program(self, block: int, groups: tuple[int, ...], problem: PlanningProblem) -> tuple[TreeProgram, DaqpSolver | PiqpSolver]:
+        """The program of one block for the given terminal sets, with its solver; built when it is not kept."""
         key = (block, groups, problem.consensus if len(groups) > 1 else 0, problem.horizon, problem.options if problem.recovering else None)
         if key not in self._kept:
+            self.built += 1
             self._kept[key] = self._build(block, groups, problem)
             if len(self._kept) > KEPT_PROGRAMS:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(key)
-        program, solver = self._kept[key]
+        return self._kept[key]
+
+    def group_set(self, block: int, problem: PlanningProblem) -> tuple[int, ...]:
+        """The terminal sets that the options of a problem have on a block."""
+        numbers = self.groups(block, problem.final)
+        return tuple(sorted({numbers[name] for name in problem.options}))
+
+    def solve(self, block: int, groups: tuple[int, ...], problem: PlanningProblem) -> _Part | QpFailure:
+        """Solve one block for the given terminal sets, warm if it was solved before."""
+        program, solver = self.program(block, groups, problem)
         self.solves += 1
         answer = solver.solve(program.vectors(problem.state[list(self.blocks[block].states)]))
         if not isinstance(answer, QpSolution):
@@ -193,14 +208,10 @@ class PriceBook:
         return Cost(total, nominal)
 
     def _part(self, block: int, problem: PlanningProblem) -> _Part | QpFailure:
-        groups = self._group_set(block, problem)
+        groups = self._store.group_set(block, problem)
         if (block, groups) not in self._parts:
             self._parts[block, groups] = self._inherited(block, groups) or self._store.solve(block, groups, problem)
         return self._parts[block, groups]
-
-    def _group_set(self, block: int, problem: PlanningProblem) -> tuple[int, ...]:
-        numbers = self._store.groups(block, problem.final)
-        return tuple(sorted({numbers[name] for name in problem.options}))
 
     def _inherited(self, block: int, groups: tuple[int, ...]) -> QpFailure | None:
         """Infeasibility of a subset, which is this set's too."""
@@ -230,7 +241,7 @@ class PriceBook:
         for b, block in enumerate(self._store.blocks):
             part = self._part(b, problem)
             assert isinstance(part, _Part)
-            groups, numbers = self._group_set(b, problem), self._store.groups(b, problem.final)
+            groups, numbers = self._store.group_set(b, problem), self._store.groups(b, problem.final)
             offset = 0 if self._recovering else 1
             for name in problem.trajectories:
                 path = 0 if name == NOMINAL else offset + groups.index(numbers[name])
