@@ -2,6 +2,7 @@
     "Closed under the global context": no axiom, nothing admitted. property_tests/test_proofs.py checks it. *)
 
 From Aesop Require Import Plans Machine MachineProperties Theorem1 Counterexamples Robust.
+From Aesop Require Import Vectors Farkas Disturbance PlanCheck Rounding Kernel.
 
 (* Eq. (3) and the shifted plan. *)
 Print Assumptions shifted_plan_certified.
@@ -52,3 +53,28 @@ Print Assumptions Robust_Theorem_1_claim_4_decision.
 Print Assumptions Robust_Theorem_1_never_suspended.
 Print Assumptions Robust_true_state_claim_1.
 Print Assumptions Robust_true_state_claim_3.
+
+(* The kernel's checks over the rationals. *)
+Print Assumptions check_contains_decides.
+Print Assumptions check_inclusion_sound.
+Print Assumptions check_escape_sound.
+Print Assumptions check_empty_sound.
+Print Assumptions check_support_sound.
+Print Assumptions check_box_sound.
+Print Assumptions support_bounds.
+Print Assumptions support_attained.
+Print Assumptions tightened_is_pontryagin_difference.
+Print Assumptions tightened_inputs_is_pontryagin_difference.
+Print Assumptions rounding_stays_in_U.
+Print Assumptions projection_is_inside.
+Print Assumptions check_plan_decides.
+Print Assumptions check_recovery_set_sound.
+Print Assumptions kernel_check_plan_decides.
+
+(* Theorem 1 about what the kernel computes. *)
+Print Assumptions kernel_planner_laws.
+Print Assumptions Kernel_every_input_is_in_U.
+Print Assumptions Kernel_Theorem_1_claim_1.
+Print Assumptions Kernel_Theorem_1_claim_2.
+Print Assumptions Kernel_Theorem_1_claim_3.
+Print Assumptions Kernel_Theorem_1_claim_4.
