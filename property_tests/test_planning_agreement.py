@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from aesop_verified.planning.ipopt_bridge import IpoptFound, find_ipopt
 from aesop_verified.planning.pricing import NoPlan, PriceBook, ProgramStore, Solved
 from aesop_verified.planning.problem import PlanningModel, PlanningProblem
 from aesop_verified.planning.reference import solve_reference
@@ -26,8 +28,13 @@ def solve(problem: PlanningProblem, *, split: bool, sparse: bool) -> Solved | No
     return book.solutions([problem.options])[0]
 
 
+@cache
+def ipopt() -> IpoptFound:
+    return find_ipopt()
+
+
 SOLVERS: dict[str, Callable[[PlanningProblem], Solved | NoPlan]] = {
-    "pyomo and ipopt": solve_reference,
+    "pyomo and ipopt": lambda p: solve_reference(p, ipopt()),
     "joint, sparse, piqp": lambda p: solve(p, split=False, sparse=True),
     "joint, dense, daqp": lambda p: solve(p, split=False, sparse=False),
     "split, sparse, piqp": lambda p: solve(p, split=True, sparse=True),
@@ -92,7 +99,7 @@ def test_split_and_joint_programs_agree_on_drawn_problems(problem: PlanningProbl
 @given(problems())
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_the_reference_agrees_on_drawn_problems(problem: PlanningProblem) -> None:
-    fast, reference = solve(problem, split=True, sparse=False), solve_reference(problem)
+    fast, reference = solve(problem, split=True, sparse=False), solve_reference(problem, ipopt())
     assert isinstance(fast, Solved) == isinstance(reference, Solved)
     if isinstance(fast, Solved) and isinstance(reference, Solved):
         assert reference.cost.total == pytest.approx(fast.cost.total, rel=COST_TOLERANCE, abs=1e-9)

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyomo.environ as pyo
 
-from aesop_verified.planning.ipopt_bridge import ipopt_solver
+from aesop_verified.planning.ipopt_bridge import IpoptFound, ipopt_solver
 from aesop_verified.planning.pricing import Cost, NoPlan, Solved
 from aesop_verified.planning.problem import NOMINAL, PlanningProblem
 from aesop_verified.planning.program import Matrix, Vector
@@ -108,18 +108,21 @@ def _constraint(model: pyo.ConcreteModel, *sets: Any) -> Callable[[Callable[...,
     return attach
 
 
-def solve_reference(problem: PlanningProblem) -> Solved | NoPlan:
+def solve_reference(problem: PlanningProblem, ipopt: IpoptFound | None = None) -> Solved | NoPlan:
     """Solve Eq. (3) with Pyomo and Ipopt.
 
     Solved is the weakest of the process status, the termination condition and our own residual after rolling
     the inputs out. Values are read from the solver's answer only when both statuses say so, never from the
     model (where an old value may be left).
+
+    Args:
+        ipopt: which Ipopt; `find_ipopt()` when None, which starts a process of its own.
     """
     why = problem.contradiction
     if why is not None:
         return NoPlan(SolveStatus.INFEASIBLE, why)
     model = eq3_model(problem)
-    solver = ipopt_solver()
+    solver = ipopt_solver(ipopt)
     for name, value in IPOPT_OPTIONS.items():
         solver.options[name] = value
     results = solver.solve(model, load_solutions=False)
