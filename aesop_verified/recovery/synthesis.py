@@ -15,7 +15,7 @@ from aesop_verified.kernel.disturbance import Disturbance
 from aesop_verified.kernel.errors import AesopError
 from aesop_verified.kernel.model import RecoverySet, System, grid_shrunk
 from aesop_verified.kernel.polytope import Polytope
-from aesop_verified.kernel.rational import stacked, text, zeros
+from aesop_verified.kernel.rational import rows_of, stacked, text, zeros
 from aesop_verified.recovery.axes import (
     Axis,
     block,
@@ -169,7 +169,7 @@ def _region(
         law_rows = section(input_set, axis.inputs).preimage(F, offset) if axis.inputs else Polytope.whole_space(len(axis.states))
         outcome = _axis_set(A + B * F, B * offset + b, constraint.intersection(law_rows), projected(W, axis.states), middle, scale, known)
         if not isinstance(outcome, Invariant):
-            states, moved_by = [description.states[j] for j in axis.states], [description.inputs[j] for j in axis.inputs]
+            states, moved_by = [description.states[j] for j in axis.states], [description.inputs[j] for k, j in enumerate(axis.inputs) if any(row[k] for row in rows_of(B))]
             asked, W_axis = block(request.around, axis.states, [0]), projected(W, axis.states)
             why = axis_reason(A + B * F, moved_by, states, middle, asked, constraint, law_rows, W_axis, _reason(outcome))
             names = ", ".join(v.name for v in states)
