@@ -14,8 +14,12 @@ from pathlib import Path
 
 import pytest
 from flint import fmpq, fmpq_mat
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 
+from aesop_verified.evidence.verification import verify
 from aesop_verified.kernel.disturbance import Disturbance
+from aesop_verified.kernel.errors import AesopError
 from aesop_verified.kernel.events import (
     Alarm,
     AlarmCause,
@@ -32,14 +36,15 @@ from aesop_verified.kernel.events import (
 from aesop_verified.kernel.invariance import AssuredSystem
 from aesop_verified.kernel.machine import requests, start, start_request, transition
 from aesop_verified.kernel.plan import Plan, check_plan
-from aesop_verified.kernel.rational import vector
-from aesop_verified.kernel.verdict import Proved
+from aesop_verified.kernel.rational import exact, vector
+from aesop_verified.kernel.verdict import Proved, Verdict
 from aesop_verified.planning.float_image import floats
 from aesop_verified.planning.planner import Planned, Planner, PlannerSpec, PlanningOutcome
 from aesop_verified.planning.pricing import NoPlan
 from aesop_verified.planning.selection import AsManyAsAffordable, SelectionPolicy
 from aesop_verified.recovery import assured
 from aesop_verified.system import SystemDescription, load, loads, to_yaml
+from aesop_verified.testing import HonestPlanner, Powers, Tally, adversarial_flight
 from aesop_verified.testing.flight import Flight, FlightStep
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -209,6 +214,29 @@ def test_after_a_harmless_anomaly_the_flight_goes_on(name: str, solver: str) -> 
     assert isinstance(flown.flight.steps[-1].result.state.mode, Nominal)
 
 
+@pytest.mark.parametrize("name", ROBOTS)
+def test_the_theorem_holds_for_the_robot_whatever_the_solver_the_detector_and_the_reasoner_do(name: str) -> None:
+    r = robot(name)
+    system, x = r.assured.system, corner(r, 0)
+    outcome = r.planner().plan(start_request(system), floats(x).ravel())
+    (plan, *_) = outcome.plans(system)
+    first = check_plan(system, x, plan)
+    assert isinstance(first, Proved)
+    honest, tally = HonestPlanner(system), Tally()
+    powers = Powers(steps=system.horizon + system.consensus_horizon + 5)
+
+    @settings(max_examples=8, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+    @given(st.data())
+    def fly_against(data: st.DataObject) -> None:
+        flight = adversarial_flight(r.assured, first.certificate, data, powers=powers, planner=honest)
+        flight.check_claims()
+        tally.add(flight)
+
+    fly_against()
+    assert tally.flights >= 4, tally.lines()
+    assert tally.rows[Row.ALARM] and tally.rows[Row.RECOVERING] + tally.rows[Row.RECOVERED], tally.lines()
+
+
 def test_the_warehouse_robot_arrives_and_gains_its_charging_bay_on_the_way() -> None:
     r = robot("warehouse-robot")
     flown = fly(r, corner(r, 0), steps=90, planner=r.planner(), seed=3)
@@ -272,3 +300,54 @@ def test_a_robot_without_an_equilibrium_has_none(name: str) -> None:
 def test_which_examples_split_by_axis(name: str, blocks: int) -> None:
     r = robot(name)
     assert len(r.planner().spec.model.blocks) == blocks
+
+
+CART = (EXAMPLES / "double-integrator.yaml").read_text(encoding="utf-8")
+LEFT = """    synthesise:
+      inside: {x: [-7, -3], v: ±1}
+      around: {x: -5}
+"""
+MISTAKES = {
+    "a box with its bounds reversed": ("[-7, -3]", "[-3, -7]", ["the asked box is empty", "between -3 m and -7 m", "lower bound first"]),
+    "a zone outside X": ("[-7, -3]", "[-17, -13]", ["outside X", "x <= -13 m contradicts x >= -10 m"]),
+    "a point outside its zone": ("around: {x: -5}", "around: {x: 5}", ["built around x = 5 m", "breaks x <= -3 m"]),
+    "a zone too small": ("[-7, -3]", "[-5.01, -4.99]", ["the disturbance alone", "moves x by 0.042 m where 0.01 m are left"]),
+    "a disturbance too large": ("v: ±0.02", "v: ±2", ["the disturbance alone", "where 1 m/s are left", "the input by"]),
+    "a gain of the wrong sign": ("{x: -1, v: -1.5}", "{x: 1, v: 1.5}", ["unstable", "mind the sign"]),
+    "no gain at all": ("{x: -1, v: -1.5}", "{x: 0, v: 0}", ["not contracting", "axis of x, v"]),
+    "an input that acts on nothing": ("B: [[1/8], [1/2]]", "B: [[0], [0]]", ["no input acts on this axis"]),
+    "a landing box given as it stands": (LEFT, "    box: {x: [-7, -3], v: ±1}\n    law: {offset: {a: -5}}\n", [
+        "not robustly invariant", "from x = -7 m, v = 1 m/s the next state can break v <= 1 m/s", "synthesise"]),
+    "an empty set": (LEFT, "    rows: [{x: 1, max: -8}, {x: 1, min: -7}]\n    law: {offset: {a: -5}}\n", ["the set is empty", "x <= -8 m and x >= -7 m"]),
+    "a law with a gain of its own": (LEFT, "    box: {x: [-7, -3], v: ±1}\n    law: {gain: {a: {x: -2, v: -2}}, offset: {a: -10}}\n", [
+        "law.gain", "leave the law's gain out, or change tube_gain"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_newcomers_mistake_is_named_with_its_place_its_numbers_and_a_way_out(mistake: str) -> None:
+    old, new, words = MISTAKES[mistake]
+    assert CART.count(old) >= 1
+    with pytest.raises(AesopError) as caught:
+        assured(loads(CART.replace(old, new, 1)))
+    message = str(caught.value)
+    missing = [word for word in [*words, "recovery_sets.left_pad"] if word not in message]
+    assert not missing, f"{message!r} lacks {missing}"
+
+
+@pytest.mark.parametrize("mistake", ["a box with its bounds reversed", "a zone outside X"])
+def test_a_zone_with_no_room_is_a_refuted_obligation(mistake: str) -> None:
+    old, new, _ = MISTAKES[mistake]
+    report = verify(loads(CART.replace(old, new, 1)), second_opinion=False)
+    (entry,) = [e for e in report.obligations if e.id == "PO-RECOVERY-NONEMPTY"]
+    assert (entry.subject, entry.verdict) == ("left_pad", Verdict.REFUTED)
+    assert report.verdict is Verdict.REFUTED
+
+
+def test_reach_is_searched_along_a_state_that_x_does_not_bound() -> None:
+    report = verify(robot("constant-speed-fork").description, second_opinion=False)
+    assert report.verdict is Verdict.PROVED
+    (left,) = [r for r in report.reach if r.name == "left_road"]
+    assert left.intervals is not None
+    x = next(i for i in left.intervals if i.state == "x")
+    assert fmpq(-5120) == exact(x.lower) and 25 < exact(x.upper) < 30 and not x.whole

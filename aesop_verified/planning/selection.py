@@ -141,15 +141,20 @@ def _ranked(best: tuple[str, ...], options: Sequence[str], singles: Mapping[str,
 def _reason(name: str, best: tuple[str, ...], options: Sequence[str], book: PriceBook, limit: float) -> str:
     alone = book.price((name,))
     if isinstance(alone, NoPlan):
-        return f"no plan reaches it from here ({alone.status.value}: {alone.reason})"
+        return f"no plan reaches it from here ({_cause(alone)})"
     if alone.nominal > limit:
         return f"a plan that keeps it open, even alone, costs {alone.nominal:.6g}; the limit is {limit:.6g}"
     together = book.price(tuple(n for n in options if n in best or n == name))
     if isinstance(together, NoPlan):
-        return f"no plan keeps it open together with {', '.join(best)} ({together.status.value})"
+        return f"no plan keeps it open together with {', '.join(best)} ({_cause(together)})"
     if together.nominal > limit:
         return f"a plan that keeps it open together with {', '.join(best)} costs {together.nominal:.6g}; the limit is {limit:.6g}"
     return f"a plan that keeps {', '.join(best)} costs less"
+
+
+def _cause(failure: NoPlan) -> str:
+    """Status and reason, without saying the same twice."""
+    return failure.reason if failure.status.value in failure.reason else f"{failure.status.value}: {failure.reason}"
 
 
 def _nothing(options: Sequence[str], book: PriceBook) -> Choice:
@@ -157,5 +162,5 @@ def _nothing(options: Sequence[str], book: PriceBook) -> Choice:
     for name in options:
         price = book.price((name,))
         assert isinstance(price, NoPlan)
-        reasons[name] = f"no plan reaches it from here ({price.status.value}: {price.reason})"
+        reasons[name] = f"no plan reaches it from here ({_cause(price)})"
     return Choice((), reasons)
