@@ -254,7 +254,9 @@ class Loop:
             self._planner.submit(wanted, state)
             planner_end = begin + (self._deadlines.start if first else self._deadlines.planner)
         if self._detector is not None:
-            self._detector.submit(observation, index, self._dismissed)
+            # The observation that the reasoner is being asked about need not raise the same question again.
+            asked = () if self._question is None else (Dismissal(shown(self._question.observation), index),)
+            self._detector.submit(observation, index, self._dismissed + asked)
         return planner_end, begin + (self._deadlines.start if first else self._deadlines.detector)
 
     def _transition(self, before: MachineState | None, read: StepInput) -> StepResult:

@@ -1,0 +1,108 @@
+"""What happened in a flight and why, for people: the moments at which something was decided."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aesop_verified.kernel.events import Choice, Clear, Event, Nominal, Recovering, RejectedAnswer, Row, Suspended
+from aesop_verified.runtime.flying import Flight, FlightSample
+from aesop_verified.runtime.reasoner_worker import Said
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A step at which something happened.
+
+    Attributes:
+        step: t.
+        row: of the transition table, or "ASSUMPTION", or "LATE".
+        what, why: in words.
+    """
+
+    step: int
+    row: str
+    what: str
+    why: str
+
+
+_ONCE = frozenset({Row.ALARM_KEPT, Row.ALARM_LOGGED, Row.SHIFTED_PLAN, Row.SUSPENDED, Row.RECOVERED, Row.MISSING_MEASUREMENT, Row.DETECTOR_FAULT, Row.PLAN_REFUSED})
+"""Rows that go on for many steps: told when they begin."""
+_ROUTINE = frozenset({Row.NOMINAL, Row.WAITING, Row.RECOVERING})
+
+
+def story(flight: Flight, said: list[Said]) -> list[Moment]:
+    """The moments of a flight, in order."""
+    moments: list[Moment] = []
+    by_trigger = {s.trigger: s for s in said}
+    running: frozenset[Row] = frozenset()
+    for sample in flight.samples:
+        rows = frozenset(e.row for e in sample.report.events)
+        for event in sample.report.events:
+            if event.row in _ROUTINE or (event.row in _ONCE and event.row in running):
+                continue
+            moments.append(Moment(sample.step, event.row.value, *_words(event, sample, flight, by_trigger)))
+        if sample.report.assumption is not None:
+            found = sample.report.assumption
+            name = flight.scenario.system.state_names[found.state]
+            moments.append(Moment(sample.step, "ASSUMPTION", "the disturbance was outside W", f"{name} by {float(int(found.amount.p) / int(found.amount.q)):.3g}"))
+        running = rows
+    return moments
+
+
+def _words(event: Event, sample: FlightSample, flight: Flight, said: dict[int, Said]) -> tuple[str, str]:
+    report = sample.report
+    note, planner = report.sighting.note, report.proposal.note
+    mode = report.mode
+    match event.row:
+        case Row.ALARM | Row.ALARM_AGAIN:
+            options = () if report.question is None else report.question.options
+            asked = f"alarm; the reasoner is asked: 0 or {', '.join(options)}?" if event.row is Row.ALARM else "the alarm that was kept is taken up"
+            return asked, f'"{sample.observation}": {_score(note)}'
+        case Row.ALARM_KEPT:
+            return "a further alarm is kept", f'"{sample.observation}": {_score(note)}'
+        case Row.ALARM_LOGGED:
+            return "a further alarm is logged", f'"{sample.observation}": {_score(note)}'
+        case Row.ANSWER_CLEAR:
+            return "the reasoner says 0: no hazard; the flight goes on", _answered(report.answer, said)
+        case Row.ANSWER_CHOICE:
+            return f"the reasoner says {event.detail}: recovery begins", _answered(report.answer, said)
+        case Row.ANSWER_REJECTED:
+            return f"the answer is rejected; the fallback policy takes {_target(mode)}", event.detail
+        case Row.ANSWER_IGNORED:
+            return "an answer is ignored", event.detail
+        case Row.DEADLINE:
+            K = flight.scenario.system.consensus_horizon
+            return f"no answer in time; the fallback policy takes {event.detail}", f"the plans are one until step {K} after the alarm, the answer is due by step {K + 1}"
+        case Row.RECOVERED:
+            return f"arrived in {event.detail}; its law keeps the robot there", "the horizon has passed since the alarm (Theorem 1, claim 3)"
+        case Row.SHIFTED_PLAN:
+            return "the shifted plan is flown", f"no new plan was certified: planner {planner.get('status', 'absent')}"
+        case Row.PLAN_REFUSED:
+            return "a plan is refused by the kernel", event.detail
+        case Row.SUSPENDED:
+            return f"no certified plan: best effort toward {event.detail}", "every such step is logged as uncertified"
+        case Row.DETECTOR_FAULT:
+            return "the detector is at fault, which counts as an alarm", f"{event.detail}: {note.get('status', '')} {note.get('detail', '')}".strip()
+        case Row.MISSING_MEASUREMENT:
+            return "a measurement is missing", report.missing
+        case _:
+            return event.row.name.lower().replace("_", " "), event.detail
+
+
+def _score(note: dict[str, object]) -> str:
+    score, threshold, nearest = note.get("score"), note.get("threshold"), note.get("nearest")
+    if not isinstance(score, float) or not isinstance(threshold, float):
+        return str(note.get("cause") or note.get("status") or "no score")
+    near = f', nearest nominal "{nearest["text"]}"' if isinstance(nearest, dict) and "text" in nearest else ""
+    return f"score {score:.3f} {'>' if score > threshold else '<='} {threshold:.3f}{near}"
+
+
+def _answered(answer: object, said: dict[int, Said]) -> str:
+    if isinstance(answer, (Clear, Choice, RejectedAnswer)) and answer.trigger in said:
+        found = said[answer.trigger]
+        return f'it said "{found.raw.strip()}" after {found.seconds:.2f} s'
+    return ""
+
+
+def _target(mode: object) -> str:
+    return mode.name if isinstance(mode, (Recovering, Suspended)) else "nominal" if isinstance(mode, Nominal) else "none"
