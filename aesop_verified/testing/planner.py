@@ -25,11 +25,11 @@ MARGIN = 1e-7
 
 def floats(m: fmpq_mat) -> Array:
     """The nearest doubles of an exact matrix."""
-    return np.array([float(v.p) / float(v.q) for v in m.entries()]).reshape(m.nrows(), m.ncols())
+    return np.array([int(v.p) / int(v.q) for v in m.entries()]).reshape(m.nrows(), m.ncols())
 
 
 def _column(values: tuple[fmpq, ...]) -> Array:
-    return np.array([float(v.p) / float(v.q) for v in values])
+    return np.array([int(v.p) / int(v.q) for v in values])
 
 
 class HonestPlanner:
