@@ -279,3 +279,14 @@ def test_costs_of_a_system_file_are_taken_over() -> None:
     cost = described_cost(description)
     assert np.array_equal(cost.Q, np.diag([1, 0.1])) and cost.goal.tolist() == [8, 0]
     assert cost.recovery.tolist() == [[1e-4]]
+
+
+def test_the_residual_of_a_plan_that_is_not_finite_is_infinite() -> None:
+    problem = two_stops().problem(("left", "right"))
+    u = {name: np.zeros((4, 1)) for name in problem.trajectories}
+    assert 0 < problem.violation_of(u) < np.inf  # both regions are missed
+    for value in (np.nan, np.inf, 1e308 * 10):
+        for name in problem.trajectories:
+            broken = {key: inputs.copy() for key, inputs in u.items()}
+            broken[name][2, 0] = value
+            assert problem.violation_of(broken) == np.inf

@@ -102,6 +102,7 @@ class ProgramStore:
         self._dense_limit = dense_limit
         self._kept: OrderedDict[tuple[object, ...], tuple[TreeProgram, DaqpSolver | PiqpSolver]] = OrderedDict()
         self._groups: dict[tuple[int, int], dict[str, int]] = {}
+        self._group_sets: dict[tuple[int, int, tuple[str, ...]], tuple[int, ...]] = {}
 
     def groups(self, block: int, final: int) -> dict[str, int]:
         """For each option the number of its terminal set on a block; options that share one share a branch."""
@@ -124,8 +125,11 @@ class ProgramStore:
 
     def group_set(self, block: int, problem: PlanningProblem) -> tuple[int, ...]:
         """The terminal sets that the options of a problem have on a block."""
-        numbers = self.groups(block, problem.final)
-        return tuple(sorted({numbers[name] for name in problem.options}))
+        key = (block, problem.final, problem.options)
+        if key not in self._group_sets:
+            numbers = self.groups(block, problem.final)
+            self._group_sets[key] = tuple(sorted({numbers[name] for name in problem.options}))
+        return self._group_sets[key]
 
     def solve(self, block: int, groups: tuple[int, ...], problem: PlanningProblem) -> _Part | QpFailure:
         """Solve one block for the given terminal sets, warm if it was solved before."""
@@ -160,6 +164,7 @@ class PriceBook:
         self._parts: dict[tuple[int, tuple[int, ...]], _Part | QpFailure] = {}
         self._prices: dict[tuple[str, ...], Price] = {}
         self._contradiction: dict[str, str | None] = {}
+        self._problems: dict[tuple[str, ...], PlanningProblem] = {}
 
     @property
     def prices(self) -> dict[tuple[str, ...], Price]:
@@ -174,7 +179,11 @@ class PriceBook:
 
     def problem(self, options: tuple[str, ...]) -> PlanningProblem:
         """The instance of Eq. (3) for Y = options."""
-        return PlanningProblem(self._store.model, options, self._consensus, self._horizon, self._state, self._recovering)
+        if options not in self._problems:
+            self._problems[options] = PlanningProblem(
+                self._store.model, options, self._consensus, self._horizon, self._state, self._recovering
+            )
+        return self._problems[options]
 
     def price(self, options: tuple[str, ...]) -> Price:
         """J(Y, K, T), or why there is none."""

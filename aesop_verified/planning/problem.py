@@ -314,7 +314,8 @@ def violations(problems: Sequence[PlanningProblem], inputs: Sequence[Mapping[str
     for k in range(final):
         x[:, k + 1] = x[:, k] @ model.A.T + pushes[:, k]
     inside = [x[:, :final] @ model.X.G.T - model.X.h[:final], u @ model.U.G.T - model.U.h[:final]]
-    each = np.max([np.nan_to_num(e.reshape(len(u), -1), nan=np.inf).max(axis=1, initial=0.0) for e in inside], axis=0)
+    each = np.max([e.reshape(len(u), -1).max(axis=1, initial=0.0) for e in inside], axis=0)
+    each = np.where(np.isnan(each), np.inf, each)
     worst, start = [], 0
     for problem in problems:
         own = slice(start, start + len(problem.trajectories))

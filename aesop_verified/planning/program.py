@@ -49,14 +49,19 @@ class ProgramVectors:
     constant: float = 0.0
 
     def __post_init__(self) -> None:
-        require_finite("q", self.q)
-        require_finite("constant", np.array([self.constant]))
-        refuse_nan("lower", self.lower)
-        refuse_nan("upper", self.upper)
+        # A sum is finite, or not NaN, only if every term is: the exact search runs only when it is not.
+        if not np.isfinite(self.q.sum() + self.constant):
+            require_finite("q", self.q)
+            require_finite("constant", np.array([self.constant]))
+        for name, bound in (("lower", self.lower), ("upper", self.upper)):
+            if np.isnan(bound.sum()):
+                refuse_nan(name, bound)
 
     @property
     def contradiction(self) -> int | None:
         """The first row whose bounds exclude every number, or None."""
+        if not self.lower.size or ((self.lower <= self.upper).all() and self.lower.max() < math.inf and self.upper.min() > -math.inf):
+            return None
         bad = np.flatnonzero((self.lower == math.inf) | (self.upper == -math.inf) | (self.lower > self.upper))
         return int(bad[0]) if bad.size else None
 
@@ -114,8 +119,14 @@ class QuadraticProgram:
         return float(0.5 * z @ (self.P @ z) + vectors.q @ z + vectors.constant)
 
     def residual(self, vectors: ProgramVectors, z: Vector) -> float:
-        """The largest violation of a scaled row at z, relative to max(1, |bound|); NaN counts as infinite."""
+        """The largest violation of a scaled row at z, relative to max(1, |bound|); NaN counts as infinite.
+
+        Where the absolute violation is within the tolerance already, it is returned.
+        """
         values = self.G @ z
+        absolute = max(float((values - vectors.upper).max(initial=0.0)), float((vectors.lower - values).max(initial=0.0)))
+        if absolute <= RESIDUAL_TOLERANCE and np.isfinite(values.sum()):
+            return absolute
         worst = 0.0
         for excess, bound in ((values - vectors.upper, vectors.upper), (vectors.lower - values, vectors.lower)):
             keep = np.isfinite(bound)
