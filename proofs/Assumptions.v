@@ -1,80 +1,94 @@
-(** What each headline theorem assumes. Compiling this file prints one answer a line; every one has to be
+(** What the headline theorems assume. Compiling this file prints one answer a group; each has to be
     "Closed under the global context": no axiom, nothing admitted. property_tests/test_proofs.py checks it. *)
 
 From Aesop Require Import Plans Machine MachineProperties Theorem1 Counterexamples Robust.
 From Aesop Require Import Vectors Farkas Disturbance PlanCheck Rounding Kernel.
 
 (* Eq. (3) and the shifted plan. *)
-Print Assumptions shifted_plan_certified.
-Print Assumptions lengthened_plan_certified.
+Definition eq_3 := (
+  @shifted_plan_certified,
+  @lengthened_plan_certified).
+Print Assumptions eq_3.
 
 (* Theorem 1, arbitrary model. *)
-Print Assumptions Theorem_1_claim_1.
-Print Assumptions Theorem_1_claim_2.
-Print Assumptions Theorem_1_claim_2_plan_in_force.
-Print Assumptions Theorem_1_claim_3.
-Print Assumptions Theorem_1_claim_3_any_decision.
-Print Assumptions Theorem_1_claim_3_silent_reasoner.
-Print Assumptions Theorem_1_claim_4_decision.
-Print Assumptions Theorem_1_claim_4_totality.
-Print Assumptions Theorem_1_claim_4_the_loop_runs.
-Print Assumptions Theorem_1_never_suspended.
-Print Assumptions inclusive_consensus_keeps_options_open_until_the_deadline.
+Definition theorem_1 := (
+  @Theorem_1_claim_1,
+  @Theorem_1_claim_2,
+  @Theorem_1_claim_2_plan_in_force,
+  @Theorem_1_claim_3,
+  @Theorem_1_claim_3_any_decision,
+  @Theorem_1_claim_3_silent_reasoner,
+  @Theorem_1_claim_4_decision,
+  @Theorem_1_claim_4_totality,
+  @Theorem_1_claim_4_the_loop_runs,
+  @Theorem_1_never_suspended,
+  @inclusive_consensus_keeps_options_open_until_the_deadline).
+Print Assumptions theorem_1.
 
 (* Rows of the transition table. *)
-Print Assumptions every_step_is_certified.
-Print Assumptions alarm_starts_waiting.
-Print Assumptions waiting_since_the_alarm.
-Print Assumptions choice_is_engaged.
-Print Assumptions rejected_answer_engages_fallback.
-Print Assumptions late_answer_is_ignored.
-Print Assumptions recovering_goes_on.
+Definition transition_table := (
+  @every_step_is_certified,
+  @alarm_starts_waiting,
+  @waiting_since_the_alarm,
+  @choice_is_engaged,
+  @rejected_answer_engages_fallback,
+  @late_answer_is_ignored,
+  @recovering_goes_on).
+Print Assumptions transition_table.
 
 (* Deliberately wrong versions. *)
-Print Assumptions Y_empty_is_not_provable.
-Print Assumptions Y_empty_loses_claim_2.
-Print Assumptions a_y_outside_Y_is_not_provable.
-Print Assumptions exclusive_consensus_is_not_provable.
-Print Assumptions no_default_at_the_deadline_is_not_provable.
+Definition wrong_versions := (
+  @Y_empty_is_not_provable,
+  @Y_empty_loses_claim_2,
+  @a_y_outside_Y_is_not_provable,
+  @exclusive_consensus_is_not_provable,
+  @no_default_at_the_deadline_is_not_provable).
+Print Assumptions wrong_versions.
 
 (* The plant is not the model. *)
-Print Assumptions tightened_sets_absorb_a_disturbance.
-Print Assumptions tightened_inputs_absorb_a_disturbance.
-Print Assumptions R_successor_contains.
-Print Assumptions R_successor_contained.
-Print Assumptions lengthened_plan_stays_in_tightened_sets.
-Print Assumptions correction_absorbs_the_disturbance.
-Print Assumptions shifted_plan_robustly_certified.
-Print Assumptions Robust_Theorem_1_claim_1.
-Print Assumptions Robust_Theorem_1_claim_2.
-Print Assumptions Robust_Theorem_1_claim_3.
-Print Assumptions Robust_Theorem_1_claim_3_any_decision.
-Print Assumptions Robust_Theorem_1_claim_4_decision.
-Print Assumptions Robust_Theorem_1_never_suspended.
-Print Assumptions Robust_true_state_claim_1.
-Print Assumptions Robust_true_state_claim_3.
+Definition robust := (
+  @tightened_sets_absorb_a_disturbance,
+  @tightened_inputs_absorb_a_disturbance,
+  @R_successor_contains,
+  @R_successor_contained,
+  @lengthened_plan_stays_in_tightened_sets,
+  @correction_absorbs_the_disturbance,
+  @shifted_plan_robustly_certified,
+  @Robust_Theorem_1_claim_1,
+  @Robust_Theorem_1_claim_2,
+  @Robust_Theorem_1_claim_3,
+  @Robust_Theorem_1_claim_3_any_decision,
+  @Robust_Theorem_1_claim_4_decision,
+  @Robust_Theorem_1_never_suspended,
+  @Robust_true_state_claim_1,
+  @Robust_true_state_claim_3).
+Print Assumptions robust.
 
 (* The kernel's checks over the rationals. *)
-Print Assumptions check_contains_decides.
-Print Assumptions check_inclusion_sound.
-Print Assumptions check_escape_sound.
-Print Assumptions check_empty_sound.
-Print Assumptions check_support_sound.
-Print Assumptions check_box_sound.
-Print Assumptions support_bounds.
-Print Assumptions support_attained.
-Print Assumptions tightened_is_pontryagin_difference.
-Print Assumptions tightened_inputs_is_pontryagin_difference.
-Print Assumptions rounding_stays_in_U.
-Print Assumptions projection_is_inside.
-Print Assumptions check_plan_decides.
-Print Assumptions check_recovery_set_sound.
-Print Assumptions kernel_check_plan_decides.
+Definition checks := (
+  @check_contains_decides,
+  @check_inclusion_sound,
+  @check_escape_sound,
+  @check_empty_sound,
+  @check_support_sound,
+  @check_box_sound,
+  @support_bounds,
+  @support_attained,
+  @tightened_is_pontryagin_difference,
+  @tightened_inputs_is_pontryagin_difference,
+  @rounding_stays_in_U,
+  @projection_is_inside,
+  @check_plan_decides,
+  @check_recovery_set_sound,
+  @kernel_check_plan_decides).
+Print Assumptions checks.
 
 (* Theorem 1 about what the kernel computes. *)
-Print Assumptions kernel_planner_laws.
-Print Assumptions Kernel_every_input_is_in_U.
-Print Assumptions Kernel_Theorem_1_claim_1.
-Print Assumptions Kernel_Theorem_1_claim_2.
-Print Assumptions Kernel_Theorem_1_claim_3.
-Print Assumptions Kernel_Theorem_1_claim_4.
+Definition kernel_theorem := (
+  @kernel_planner_laws,
+  @Kernel_every_input_is_in_U,
+  @Kernel_Theorem_1_claim_1,
+  @Kernel_Theorem_1_claim_2,
+  @Kernel_Theorem_1_claim_3,
+  @Kernel_Theorem_1_claim_4).
+Print Assumptions kernel_theorem.

@@ -62,7 +62,7 @@ Qed.
 
 (** * Inclusion under an affine map: L >= 0, L G_in = G_out M, L h_in + G_out c + margin <= h_out *)
 
-(** kernel: inclusion.check_inclusion, for FarkasRows; one row of multipliers and one margin a facet of [outer]. *)
+(** kernel: inclusion.check_inclusion, for FarkasRows: one row of multipliers and one margin a facet of [outer]. *)
 Fixpoint check_inclusion {n p} (inner : polytope n) (outer : polytope p) (L : list (list Qc))
     (M : matrix p n) (c : point p) (margin : list Qc) : bool :=
   match outer, L, margin with
@@ -100,7 +100,7 @@ Proof.
   specialize (B E); rewrite Qcplus_0_r in B; exact B.
 Qed.
 
-(** A witness refutes: a point of [inner] whose image violates a facet. kernel: check_inclusion, for WitnessPoint. *)
+(** A witness refutes: a point of [inner] whose image violates a facet. kernel: inclusion.check_inclusion, for WitnessPoint. *)
 Definition check_escape {n p} (inner : polytope n) (outer : polytope p) (M : matrix p n) (c : point p)
     (margin : list Qc) (x : point n) : bool :=
   check_contains inner x
