@@ -394,3 +394,10 @@ def test_reach_is_searched_along_a_state_that_x_does_not_bound() -> None:
     assert left.intervals is not None
     x = next(i for i in left.intervals if i.state == "x")
     assert fmpq(-5120) == exact(x.lower) and 25 < exact(x.upper) < 30 and not x.whole
+
+
+def test_a_box_that_the_law_cannot_hold_for_lack_of_input_is_not_called_invariant() -> None:
+    report = verify(robot("coupled-tanks").description, second_opinion=False, reach=False)
+    low = next(a for a in report.asked if a.name == "low")
+    assert low.escape is not None and low.escape.sentence == "the law leaves U: q1 + q2 <= ~0.999999 fails"
+    assert "robustly invariant" not in low.sentence
