@@ -28,7 +28,8 @@ settings.register_profile(
     "discovery", _DEFAULT, derandomize=False, deadline=None, print_blob=True, max_examples=500, suppress_health_check=_SLOW_MACHINE
 )
 
-_PROFILE = os.environ.get("AESOP_HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "discovery")
+# Repeatable unless asked otherwise: AESOP_HYPOTHESIS_PROFILE=discovery pytest property_tests
+_PROFILE = os.environ.get("AESOP_HYPOTHESIS_PROFILE") or "ci"
 settings.load_profile(_PROFILE)
 
 _REPORTED = ("aesop-verified", "hypothesis", "python-flint", "numpy", "scipy", "z3-solver", "pyomo", "casadi", "piqp", "daqp")

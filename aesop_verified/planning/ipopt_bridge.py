@@ -7,6 +7,7 @@ fails at the first model; it is never chosen here, and a user who has only cyipo
 from __future__ import annotations
 
 import enum
+import functools
 import importlib.util
 import os
 import re
@@ -96,6 +97,12 @@ def ipopt_solver(found: IpoptFound | None = None) -> Any:
 
 def _version(executable: str) -> str | None:
     """The version that `EXECUTABLE -v` prints, None unless it is an Ipopt with the AMPL library."""
+    return _version_of_file(executable, Path(executable).stat().st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=16)
+def _version_of_file(executable: str, modified_ns: int) -> str | None:
+    """As `_version`, asked once as long as the file stays the same: the question costs a quarter of a second."""
     try:
         said = subprocess.run(
             [executable, "-v"], capture_output=True, text=True, timeout=_VERSION_TIMEOUT_S, check=False, stdin=subprocess.DEVNULL
