@@ -92,7 +92,7 @@ def test_a_sound_system_is_proved_and_every_certificate_is_confirmed(cart: Verif
     assert all(c.outcome is Outcome.PROVED for c in confirmed(cart))
     assert {c.kind for c in confirmed(cart)} == {"dimension", "boundedness", "inclusion", "recovery_set", "tightened_sets", "plans_at_vertices"}
     asked_z3 = [o for o in cart.obligations if o.second_opinion]
-    assert len(asked_z3) == 4 and all(o.second_opinion.startswith("Z3 agrees") for o in asked_z3)
+    assert len(asked_z3) == 5 and all(o.second_opinion.startswith("Z3 agrees") for o in asked_z3)
 
 
 def test_the_ids_are_those_of_the_specification(cart: Verification) -> None:
@@ -111,6 +111,18 @@ def test_the_asked_box_is_not_invariant_and_an_escaping_state_is_shown(cart: Ver
     assert asked.escape.amount_shown.startswith("~0.255")
     assert check_bytes(asked.certificate.data).outcome is Outcome.PROVED
     assert "certified inside it: 8 facets" in asked.sentence
+
+
+def test_an_asked_box_that_only_the_law_leaves_says_so() -> None:
+    text = CART.replace("A: [[1, 1/2], [0, 1]]", "A: [[1/2, 0], [0, 1/2]]").replace("B: [[1/8], [1/2]]", "B: [[1], [0]]")
+    text = text.replace("inside: {x: [-7, -3], v: ±1}, around: {x: -5}", "inside: {x: ±1, v: ±1}, around: {x: 0}")
+    held = run(text.replace("a: {x: -1, v: -1.5}", "a: {x: 0}"))
+    assert held.asked[0].escape is None and "robustly invariant under the law" in held.asked[0].sentence
+    # x+ = x/2 + v + a: at a = 0 the corner x = v = 1 goes to 3/2, and a = -1/2 would hold it.
+    loose = run(text.replace("a: {x: -1, v: -1.5}", "a: {x: 0}").replace("A: [[1/2, 0], [0, 1/2]]", "A: [[1/2, 1], [0, 1/2]]"))
+    (asked,) = loose.asked
+    assert asked.escape is not None and "not invariant under the law" in asked.sentence and asked.certificate is not None
+    assert check_bytes(asked.certificate.data).outcome is Outcome.REFUTED
 
 
 def test_reach_is_certified_at_its_ends(cart: Verification) -> None:
@@ -368,3 +380,14 @@ def test_records_of_two_runs_differ_in_their_times_only(tmp_path: Path, capsys: 
 def test_the_double_integrator_example_is_proved() -> None:
     found = verify(load(EXAMPLES / "double-integrator.yaml"), second_opinion=False, reach=False)
     assert found.verdict is Verdict.PROVED
+
+
+def test_check_sends_flight_logs_to_their_own_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    junk, empty = tmp_path / "junk.jsonl", tmp_path / "empty.jsonl"
+    junk.write_bytes(b'{"kind": "nothing"}\n')
+    empty.write_bytes(b"")
+    assert main(["check", str(junk)]) == 1
+    assert main(["check", str(empty)]) == 2
+    assert main(["check", str(tmp_path / "missing.jsonl")]) == 2
+    out = capsys.readouterr().out
+    assert "refused" in out and "line 1" in out and "flight log" in out

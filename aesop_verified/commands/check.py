@@ -26,7 +26,7 @@ def _execute(asked: argparse.Namespace) -> ExitStatus:
         if asked.json:
             sys.stdout.write(json.dumps({"file": path, "outcome": outcome, "kind": kind, "detail": detail}) + "\n")
         else:
-            sys.stdout.write(f"{outcome:9}  {path}  {kind}: {detail}\n" if kind else f"{outcome:9}  {detail}\n")
+            sys.stdout.write(f"{outcome:10}  {path}  {kind}: {detail}\n" if kind else f"{outcome:10}  {detail}\n")
         worst = _worse(worst, status)
     return worst
 
@@ -39,7 +39,12 @@ def _certificate(path: str) -> tuple[str, str, str, ExitStatus]:
 
 
 def _log(path: str) -> tuple[str, str, str, ExitStatus]:
-    raise UsageError(f"{path}: flight logs")
+    """A log that ends early or has a gap proves its lines, not the flight: unknown."""
+    from aesop_verified.runtime.check import LogOutcome, check_log
+
+    checked = check_log(path)
+    status = {LogOutcome.VERIFIED: ExitStatus.PROVED, LogOutcome.REFUSED: ExitStatus.REFUTED}.get(checked.outcome, ExitStatus.UNKNOWN)
+    return checked.outcome.value, "flight log", checked.summary, status
 
 
 def _worse(a: ExitStatus, b: ExitStatus) -> ExitStatus:

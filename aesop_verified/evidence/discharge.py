@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from flint import fmpq_mat
@@ -11,17 +11,24 @@ from aesop_verified.evidence import certificates as files
 from aesop_verified.evidence.obligations import Ledger
 from aesop_verified.evidence.wording import Witness, components, excess, row
 from aesop_verified.kernel.disturbance import Disturbance
-from aesop_verified.kernel.inclusion import EmptinessCertificate, InclusionStatement, check_empty
+from aesop_verified.kernel.inclusion import (
+    EmptinessCertificate,
+    FarkasRows,
+    InclusionStatement,
+    WitnessPoint,
+    check_empty,
+    check_inclusion,
+)
 from aesop_verified.kernel.invariance import RecoveryEvidence, RecoveryStatements, check_recovery_set
 from aesop_verified.kernel.model import System, grid_shrunk
 from aesop_verified.kernel.polytope import Polytope
 from aesop_verified.kernel.rational import text
 from aesop_verified.kernel.verdict import Proved, Refuted, Result, Verdict
-from aesop_verified.recovery.assured import recovery_evidence
 from aesop_verified.recovery.find import (
     find_bounded,
     find_dimension,
     find_inclusion,
+    inclusion_evidence,
     member,
 )
 from aesop_verified.recovery.lp import Infeasible, LinearProgram
@@ -89,51 +96,60 @@ class Sets:
         box = Polytope.box(lower, upper) if n else Polytope.whole_space(1)
         statement = InclusionStatement.of(Polytope.box([0] * max(n, 1), [0] * max(n, 1)), box)
         result = find_inclusion(statement)
+        opinion = self._second(result, statement)
         if isinstance(result, Proved):
             certificate = files.inclusion_result("PO-E-ZERO", statement, result.certificate)
-            self.ledger.add("PO-E-ZERO", "", Verdict.PROVED, FARKAS if n else "no estimate error declared", certificate=certificate)
+            self.ledger.add("PO-E-ZERO", "", Verdict.PROVED, FARKAS if n else "no estimate error declared", certificate=certificate, second_opinion=opinion)
         elif isinstance(result, Refuted) and outside:
             s, i = outside[0]
             nearest = s.lower[i, 0] if s.lower[i, 0] > 0 else s.upper[i, 0]
             witness = Witness(f"component {i} of the summand {s.name!r} cannot be 0", (), text(abs(nearest)), text(abs(nearest)))
             certificate = files.inclusion_result("PO-E-ZERO", statement, result.witness)
-            self.ledger.add("PO-E-ZERO", "", Verdict.REFUTED, WITNESS, certificate=certificate, witness=witness)
+            self.ledger.add("PO-E-ZERO", "", Verdict.REFUTED, WITNESS, certificate=certificate, witness=witness, second_opinion=opinion)
         else:
             self.ledger.unknown("PO-E-ZERO", "", "no evidence was found")
+
+    def nothing_asked(self, name: str, P: Polytope) -> None:
+        """The asked box within X, which is empty."""
+        self._nonempty("PO-RECOVERY-NONEMPTY", name, P, self.description.states)
 
     def recovery(self, system: System, name: str) -> None:
         """The obligations about one recovery set."""
         recovery = system.recovery(name)
         self._nonempty("PO-RECOVERY-NONEMPTY", name, recovery.polytope, self.description.states)
-        evidence = recovery_evidence(system, name)
         statements = RecoveryStatements.of(system, recovery)
-        if isinstance(evidence, Infeasible):
-            for id in ("PO-RECOVERY-INVARIANT", "PO-RECOVERY-INSIDE", "PO-RECOVERY-LAW"):
+        program = LinearProgram(recovery.polytope)
+        point = program.feasible_point()
+        if isinstance(point, Infeasible):
+            for id in ("PO-RECOVERY-INSIDE", "PO-RECOVERY-LAW", "PO-RECOVERY-INVARIANT"):
                 self.ledger.start(id, name)
                 self.ledger.unknown(id, name, "the set is empty")
             return
-        whole = self._whole(system, name, evidence)
-        program = LinearProgram(recovery.polytope)
         d = self.description
-        self._inclusion("PO-RECOVERY-INVARIANT", name, statements.invariance, d.states, program, "from this state the next one can leave the set", whole)
-        self._inclusion("PO-RECOVERY-INSIDE", name, statements.inside, d.states, program, "this state of the set is outside X")
-        self._inclusion("PO-RECOVERY-LAW", name, statements.law, d.inputs, program, "at this state the law leaves U")
+        inside = self._inclusion("PO-RECOVERY-INSIDE", name, statements.inside, d.states, program, "this state of the set is outside X")
+        law = self._inclusion("PO-RECOVERY-LAW", name, statements.law, d.inputs, program, "at this state the law leaves U")
 
-    def _whole(self, system: System, name: str, evidence: RecoveryEvidence) -> files.Certificate | None:
-        if isinstance(check_recovery_set(system, name, evidence), Proved):
-            return files.recovery_set(f"recovery set {name} is robustly invariant under its law, inside X, and its law maps into U", system, name, evidence)
-        return None
+        def whole(invariance: FarkasRows | WitnessPoint) -> files.Certificate | None:
+            evidence = RecoveryEvidence(point, invariance, inside, law)
+            words = f"recovery set {name} is robustly invariant under its law, inside X, and its law maps into U"
+            proved = isinstance(check_recovery_set(system, name, evidence), Proved)
+            return files.recovery_set(words, system, name, evidence) if proved else None
+
+        sentence = "from this state the next one can leave the set"
+        self._inclusion("PO-RECOVERY-INVARIANT", name, statements.invariance, d.states, program, sentence, whole)
 
     def _inclusion(
         self, id: str, subject: str, statement: InclusionStatement, outer_variables: Sequence[Variable], program: LinearProgram | None,
-        sentence: str, whole: files.Certificate | None = None,
-    ) -> None:  # fmt: skip
+        sentence: str, whole: Callable[[FarkasRows | WitnessPoint], files.Certificate | None] = lambda _: None,
+    ) -> FarkasRows | WitnessPoint:  # fmt: skip
+        """Discharge an inclusion; `whole` may give a certificate that says more than the inclusion does."""
         self.ledger.start(id, subject)
-        result = find_inclusion(statement, program)
+        evidence = inclusion_evidence(statement, program)
+        result = check_inclusion(statement, evidence)
         opinion = self._second(result, statement)
         words = f"{id} {subject}".strip()
         if isinstance(result, Proved):
-            certificate = whole or files.inclusion_result(words, statement, result.certificate)
+            certificate = whole(evidence) or files.inclusion(words, statement, evidence)
             self.ledger.add(id, subject, Verdict.PROVED, f"{statement.outer.rows} {FARKAS}", certificate=certificate, second_opinion=opinion)
         elif isinstance(result, Refuted):
             escape = result.witness
@@ -142,10 +158,11 @@ class Sets:
                 f"{sentence}: {row(statement.outer, escape.facet, outer_variables)} fails",
                 components(self.description.states, escape.point), text(amount), amount_shown,
             )  # fmt: skip
-            certificate = files.inclusion_result(words, statement, escape)
+            certificate = files.inclusion(words, statement, evidence)
             self.ledger.add(id, subject, Verdict.REFUTED, WITNESS, certificate=certificate, witness=witness, second_opinion=opinion)
         else:
             self.ledger.unknown(id, subject, result.reason)
+        return evidence
 
     def _second(self, result: Result[Any, Any], statement: InclusionStatement) -> str:
         if self._opinion is None:

@@ -28,6 +28,7 @@ from aesop_verified.system.parts import Box
 
 MOST_VERTICES = 1024
 _EXACT_ENTRIES = 400_000  # of a plan set's G, above which no exact proof of emptiness is tried
+_DOUBLINGS = 8  # of a distance along which X has no bound
 _HALVINGS = 6  # of an interval's search: its ends are within 1/64 of the half-range
 
 
@@ -138,12 +139,22 @@ class FirstPlans:
             for sign in (-1, 1):
                 answer = program.maximise(fmpq_mat(d.n, 1, [fmpq(sign * (i == j)) for i in range(d.n)]))
                 middle = centre[j, 0]
-                limit = sign * answer.value if isinstance(answer, Optimal) else middle
+                limit = sign * answer.value if isinstance(answer, Optimal) else middle + sign * self._beyond(name, centre, j, sign)
                 share = self._share(name, centre, j, limit - middle)
                 ends.append(middle + share * (limit - middle))
                 whole = whole and (share == 1 or limit == middle) and isinstance(answer, Optimal)
             intervals.append(Interval(variable.name, variable.unit, text(ends[0]), text(ends[1]), whole))
         return Reach(name, (served, count), tuple(intervals))
+
+    def _beyond(self, name: str, centre: fmpq_mat, j: int, sign: int) -> fmpq:
+        """Where X has no bound: the first distance of a doubling sequence at which no plan certifies, or its last one."""
+        distance = self._description.state_scale[j]
+        for _ in range(_DOUBLINGS):
+            state = vector([v + (sign * distance if i == j else 0) for i, v in enumerate(centre.entries())])
+            if self._asker.plan(name, state) is None:
+                break
+            distance *= 2
+        return distance
 
     def _share(self, name: str, centre: fmpq_mat, j: int, length: fmpq) -> fmpq:
         """The largest multiple of 1/64 of the way to the limit at which a plan certifies."""

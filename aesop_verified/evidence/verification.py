@@ -45,16 +45,16 @@ def verify(
         sets = Sets(description, ledger, opinion)
         sets.well_formed()
         sets.initial_inside()
-        system = _complete(description, ledger, progress)
+        system = _complete(description, sets, ledger, progress)
         if system is None:
             return _result(description, None, ledger)
         for name in system.names:
             sets.recovery(system, name)
         sets.tightened(system)
-    progress("asked boxes")
-    asked = [found for name in system.names if (found := asked_box(description, system, name)) is not None]
-    asked += _escapes_of_given(description, system, ledger)
-    offers = [made for name in _refuted_sets(ledger) if (made := offer(description, system, name)) is not None]
+        progress("asked boxes")
+        asked = [found for name in system.names if (found := asked_box(description, system, name, opinion)) is not None]
+        asked += _escapes_of_given(description, system, ledger)
+        offers = [made for name in _refuted_sets(ledger) if (made := offer(description, system, name, opinion)) is not None]
     ready = ledger.verdicts("PO-X-NONEMPTY", "PO-U-NONEMPTY", *_PER_SET, "PO-TIGHT-STATE", "PO-TIGHT-INPUT", "PO-TIGHT-RECOVERY")
     reached: tuple[Reach, ...] = ()
     if ready is Verdict.PROVED:
@@ -65,12 +65,14 @@ def verify(
     return _result(description, system, ledger, reached, tuple(asked), tuple(offers))
 
 
-def _complete(description: SystemDescription, ledger: Ledger, progress: Callable[[str], None]) -> System | None:
+def _complete(description: SystemDescription, sets: Sets, ledger: Ledger, progress: Callable[[str], None]) -> System | None:
     """The complete system, or None with an unknown obligation that says why there is none."""
     ledger.start("PO-RECOVERY-INVARIANT")
     try:
         return synthesise(description, progress).system
     except SynthesisFailed as error:
+        if error.empty is not None:
+            sets.nothing_asked(error.name, error.empty)
         ledger.unknown("PO-RECOVERY-INVARIANT", error.name, str(error))
     except NotStabilisable as error:
         ledger.unknown("PO-RECOVERY-INVARIANT", "", f"tube_gain: {error}")

@@ -12,13 +12,14 @@ from aesop_verified.kernel.rational import text
 from aesop_verified.system.numbers import decimal
 from aesop_verified.system.parts import Variable
 
-_LONG = 14  # characters from which a number is shown as an approximation
+_LONG = 14  # characters from which a decimal is shown as an approximation
+_LONG_FRACTION = 7
 
 
 def shown(value: fmpq) -> str:
     """The exact value when it is short, else six digits after a tilde (files hold it exactly)."""
     exact = decimal(value)
-    return exact if len(exact) <= _LONG else f"~{int(value.p) / int(value.q):.6g}"
+    return exact if len(exact) <= (_LONG_FRACTION if "/" in exact else _LONG) else f"~{int(value.p) / int(value.q):.6g}"
 
 
 def quantity(value: fmpq, unit: str) -> str:
@@ -66,7 +67,7 @@ def row(P: Polytope, facet: int, variables: Sequence[Variable]) -> str:
     if len(entries) == 1:
         g, v = entries[0]
         return f"{v.name} {'<=' if g > 0 else '>='} {quantity(side / g, v.unit)}"
-    terms = " ".join(f"{'+' if g > 0 else '-'} {shown(abs(g))} {v.name}" for g, v in entries)
+    terms = " ".join(f"{'+' if g > 0 else '-'} {'' if abs(g) == 1 else shown(abs(g)) + ' '}{v.name}" for g, v in entries)
     return f"{terms.removeprefix('+ ') or '0'} <= {shown(side)}"
 
 

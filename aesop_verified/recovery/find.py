@@ -32,11 +32,11 @@ from aesop_verified.recovery.lp import Infeasible, LinearProgram, Optimal, Unbou
 
 
 def inclusion_evidence(statement: InclusionStatement, program: LinearProgram | None = None) -> FarkasRows | WitnessPoint:
-    """Evidence for or against an inclusion, facet by facet (total: one of the two always exists).
+    """Evidence for or against an inclusion, facet by facet; for a non-empty inner set one of the two always exists.
 
-    An empty inner set is included in everything: each row then adds a multiple of its emptiness multipliers
-    to reach a bound that is low enough; that needs normals it can reproduce, so the row is built as a
-    combination for the normal (when one exists) or else found on the bounded restriction.
+    An empty inner set is included in everything, but Farkas rows are not complete there: a row exists when the
+    outer normal is a combination of inner ones, to which a multiple of the emptiness multipliers is added until
+    the bound is low enough. Where there is none the kernel will answer `Unknown`; ask `find_empty` first.
     """
     s = statement
     program = program or LinearProgram(s.inner)

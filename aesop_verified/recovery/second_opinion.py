@@ -20,7 +20,7 @@ from typing import Any
 
 from flint import fmpq_mat
 
-from aesop_verified.kernel.errors import AesopError
+from aesop_verified.kernel.errors import UnsoundStep
 from aesop_verified.kernel.inclusion import (
     Escape,
     InclusionCertificate,
@@ -35,8 +35,11 @@ RESOURCE_LIMIT = 20_000_000
 """Z3's own deterministic unit of work, per facet; the queries of a quadrotor's sets need some 10^4."""
 
 
-class Disagreement(AesopError):
-    """The kernel and Z3 answered the same question differently: one of them is wrong, and nothing may rest on either."""
+class Disagreement(UnsoundStep):
+    """The kernel and Z3 answered the same question differently: one of them is wrong, and nothing may rest on either.
+
+    It is a fault of a program, never of a user's file.
+    """
 
 
 @dataclass(frozen=True, slots=True)
