@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from aesop_verified.kernel.errors import ExactnessError
 from aesop_verified.kernel.inclusion import InclusionStatement
 from aesop_verified.kernel.polytope import Polytope
 from aesop_verified.kernel.rational import exact, matrix, text, vector
-from aesop_verified.kernel.verdict import Proved, Refuted, Unknown
+from aesop_verified.kernel.verdict import Proved, Refuted, Unknown, Verdict
 from aesop_verified.recovery import second_opinion as module
 from aesop_verified.recovery.find import find_inclusion, find_subset
 from aesop_verified.recovery.second_opinion import Agrees, Disagreement, NoOpinion, SecondOpinion
@@ -65,13 +66,12 @@ def test_Z01_the_scan_finds_what_it_looks_for(line: str) -> None:
     assert truth_uses(ast.parse(line))
 
 
+CUBES = "(declare-const x Int) (declare-const y Int) (declare-const z Int) (assert (= (+ (* x x x) (* y y y) (* z z z)) 42))"
+
+
 def test_Z03_a_time_out_is_undecided() -> None:
-    x, y, z = z3.Ints("x y z")
-    solver = z3.Solver()
-    solver.add(x * x * x + y * y * y + z * z * z == 42)
-    answer = ask(solver, milliseconds=1)
-    assert isinstance(answer, Undecided)
-    assert answer.reason
+    with SecondOpinion(milliseconds=1, seconds=5) as opinion:
+        assert opinion.decide(CUBES) is Verdict.UNKNOWN
 
 
 def test_Z03_twin_an_exception_is_undecided() -> None:
@@ -91,12 +91,13 @@ def test_Z04_a_worker_that_ignores_its_limit_is_ended() -> None:
     assert isinstance(answer, NoOpinion) and "watchdog" in answer.reason
 
 
-def test_Z04_a_resource_limit_is_undecided() -> None:
-    x, y = z3.Reals("x y")
-    solver = z3.Solver()
-    solver.add(x * x * y + y * y * y * x == 7, x * y > 3, x + y < z3.RealVal("7/2"))
-    assert isinstance(ask(solver, resource_limit=10), Undecided)
-    assert isinstance(ask(solver, resource_limit=10), Undecided)
+def test_Z04_the_second_check_is_limited_too() -> None:
+    with SecondOpinion(milliseconds=600, seconds=3) as opinion:
+        started = time.monotonic()
+        assert [opinion.decide(CUBES) for _ in range(2)] == [Verdict.UNKNOWN] * 2
+        assert time.monotonic() - started < 30
+        assert opinion.decide("(declare-const x Real) (assert (< x 0)) (assert (> x 0))") is Verdict.PROVED
+        assert opinion.decide("(declare-const x Real) (assert (< x 0))") is Verdict.REFUTED
 
 
 def test_Z06_a_forced_definition_is_unsatisfiable() -> None:

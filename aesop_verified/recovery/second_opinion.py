@@ -29,7 +29,7 @@ from aesop_verified.kernel.inclusion import (
     check_inclusion,
 )
 from aesop_verified.kernel.rational import rows_of, text, vector
-from aesop_verified.kernel.verdict import Proved, Refuted, Result, Unknown
+from aesop_verified.kernel.verdict import Proved, Refuted, Result, Unknown, Verdict
 
 RESOURCE_LIMIT = 20_000_000
 """Z3's own deterministic unit of work, per facet; the queries of a quadrotor's sets need some 10^4."""
@@ -107,6 +107,15 @@ class SecondOpinion:
             return NoOpinion(f"{len(undecided)} of {len(facets)} facets undecided: {undecided[0].get('reason')}")
         return Agrees(len(facets))
 
+    def decide(self, script: str) -> Verdict:
+        """Whether the assertions of an SMT-LIB text contradict each other: PROVED if so, REFUTED if they have a model.
+
+        A limit that is reached, Z3's own or the watchdog's, is UNKNOWN.
+        """
+        answers = self._send({"text": script})
+        word = "unknown" if isinstance(answers, NoOpinion) else answers[0]["answer"]
+        return {"unsat": Verdict.PROVED, "sat": Verdict.REFUTED}.get(word, Verdict.UNKNOWN)
+
     def _compare(self, result: Result[InclusionCertificate, Escape], statement: InclusionStatement, a: dict[str, Any]) -> None:
         if a["answer"] == "sat":
             replayed = check_inclusion(statement, WitnessPoint(vector(a["point"])))
@@ -118,15 +127,18 @@ class SecondOpinion:
             raise Disagreement(f"the kernel refuted an inclusion on facet {a['facet']} that Z3 finds satisfied by all states")
 
     def _ask(self, statement: InclusionStatement, facets: list[int]) -> list[dict[str, Any]] | NoOpinion:
-        query = json.dumps(
+        return self._send(
             {
                 "n": statement.inner.dimension_of_space,
                 "inner_G": texts(statement.inner.G), "inner_h": flat(statement.inner.h),
                 "outer_G": texts(statement.outer.G), "outer_h": flat(statement.outer.h),
                 "M": texts(statement.M), "c": flat(statement.c), "margin": flat(statement.margin),
-                "facets": facets, "resource_limit": self._resource_limit, "milliseconds": self._milliseconds,
+                "facets": facets,
             }
         )  # fmt: skip
+
+    def _send(self, question: dict[str, Any]) -> list[dict[str, Any]] | NoOpinion:
+        query = json.dumps(question | {"resource_limit": self._resource_limit, "milliseconds": self._milliseconds})
         process = self._process or self._start()
         assert process.stdin is not None
         try:

@@ -1,8 +1,9 @@
 """The process in which Z3 runs: one JSON query a line in, one JSON answer a line out.
 
-It is a process so that the caller can end it when Z3 does not honour its own limit. A query holds an
-inclusion (inner, outer, M, c, margin as rationals in text) and the facets to ask about; for each the question
-is whether some x of the inner set violates that facet.
+It is a process so that the caller can end it when Z3 does not honour its own limit (it does not always: a
+nonlinear query has been seen to run on for minutes). A query holds an inclusion (inner, outer, M, c, margin as
+rationals in text) and the facets to ask about, each time whether some x of the inner set violates that facet;
+or a text in SMT-LIB.
 """
 
 from __future__ import annotations
@@ -31,7 +32,12 @@ def linear(coefficients: list[str], variables: list[Any]) -> Any:
 
 
 def judge(query: dict[str, Any]) -> list[dict[str, object]]:
-    """One answer a facet: "unsat", "sat" with a point, or "unknown" with a reason."""
+    """One answer a facet: "unsat", "sat" with a point, or "unknown" with a reason; for a text, one answer."""
+    script = query.get("text")
+    if script is not None:
+        text_solver = z3.Solver()
+        text_solver.from_string(script)
+        return [_answer(text_solver, [], query)]
     solver = z3.SolverFor("QF_LRA")
     x = [z3.Real(f"x{j}") for j in range(query["n"])]
     image = [linear(row, x) + number(exact(c)) for row, c in zip(query["M"], query["c"])]
