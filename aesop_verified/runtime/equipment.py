@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,67 +9,18 @@ from types import TracebackType
 
 from aesop_verified.kernel.errors import UsageError
 from aesop_verified.kernel.invariance import AssuredSystem
-from aesop_verified.monitor import (
-    Calibration,
-    DetectorSpec,
-    EmbeddingCache,
-    MiniLmSpec,
-    NominalObservation,
-    PerGroup,
-    PerObservation,
-    TopK,
-    calibrate,
-)
+from aesop_verified.monitor import Calibration, DetectorSpec, MiniLmSpec, TopK
 from aesop_verified.planning.planner import PlannerSpec
 from aesop_verified.reasoner import LocalGgufSpec, ReasonerSpec
+from aesop_verified.runtime.calibration import START_SECONDS, calibrated
 from aesop_verified.runtime.clock import NANOSECONDS
 from aesop_verified.runtime.detector_worker import DetectorTask, DetectorWorker, DismissalRule
 from aesop_verified.runtime.planner_worker import PlannerTask, PlannerWorker, doubles, warm_up_requests
 from aesop_verified.runtime.reasoner_worker import ReasonerTask, ReasonerWorker
-from aesop_verified.runtime.scenario import Monitoring, Scenario
-from aesop_verified.runtime.worker import CallStatus, Worker, WorkerFailed
-from aesop_verified.runtime.worker_main import Handler
+from aesop_verified.runtime.scenario import Scenario
+from aesop_verified.runtime.worker import Worker, WorkerFailed
 
-START_SECONDS = 180.0
-"""Longest time for a process to load its model, on a machine that is busy."""
 REASONER_CHOICES = ("auto", "local", "scripted", "endpoint")
-
-
-@dataclass(frozen=True)
-class CalibrationTask:
-    """Embeds the nominal history, writes the cache and finds the threshold, in a process that ends afterwards."""
-
-    monitoring: Monitoring
-    cache_path: str
-
-    def build(self) -> Handler:
-        """Load the embedder."""
-        embedder = MiniLmSpec().build()
-
-        def handle(_: bytes) -> bytes:
-            observations = [NominalObservation(text, flight) for flight, texts in self.monitoring.history for text in texts]
-            cache = EmbeddingCache.build(embedder, observations)
-            cache.save(self.cache_path)
-            unit = PerGroup() if self.monitoring.unit == "flight" else PerObservation()
-            return json.dumps(calibrate(cache, TopK(self.monitoring.top_k), alpha=self.monitoring.alpha, unit=unit).to_json()).encode()
-
-        return handle
-
-
-def calibrated(worker: Worker) -> Calibration:
-    """The calibration that a `CalibrationTask` found; raises UsageError with what it raised."""
-    worker.wait_ready(START_SECONDS)
-    worker.submit(b"")
-    result = worker.collect(_far_ns())
-    if result.status is not CallStatus.DONE:
-        raise UsageError(f"monitor: the detector cannot be calibrated: {result.detail or result.status.value}")
-    return Calibration.from_json(json.loads(result.payload))
-
-
-def _far_ns() -> int:
-    from time import monotonic_ns
-
-    return monotonic_ns() + int(START_SECONDS) * NANOSECONDS
 
 
 @dataclass(eq=False)

@@ -66,9 +66,9 @@ class Deadlines:
 
     @classmethod
     def of_step(cls, dt: fmpq) -> Deadlines:
-        """Half of the time step for both; the other half is for the exact check, the log and the input's way."""
-        half = int((dt * NANOSECONDS / 2).floor())
-        return cls(half, half)
+        """Three quarters of the time step for both; the rest is for the exact check, the log and the input's way."""
+        most = int((dt * NANOSECONDS * 3 / 4).floor())
+        return cls(most, most)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,7 +118,7 @@ class Loop:
         planner, detector, reasoner: None does without: shifted plans only; never an alarm; never an answer.
         log: where the flight is recorded, or None.
         measurement_quantum: one number a state; measurements are rounded to its multiples (0: not rounded).
-        deadlines: by default half of dt.
+        deadlines: by default three quarters of dt.
         clock: the machine's monotonic clock by default; worker processes keep their deadlines by that one.
 
     Raises:

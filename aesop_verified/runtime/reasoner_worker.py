@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from aesop_verified.runtime.services import shown
 from aesop_verified.runtime.worker import CallResult, CallStatus, Worker
 from aesop_verified.runtime.worker_main import Handler
 
+_NICENESS = 5
+
 
 @dataclass(frozen=True)
 class ReasonerTask:
@@ -25,7 +28,8 @@ class ReasonerTask:
     spec: ReasonerSpec
 
     def build(self) -> Handler:
-        """Load the model."""
+        """Load the model, in a process that gives way to the loop's others."""
+        os.nice(_NICENESS)
         reasoner = self.spec.build()
 
         def handle(payload: bytes) -> bytes:

@@ -31,6 +31,7 @@ from flint import fmpq, fmpq_mat
 
 from aesop_verified.kernel.errors import UsageError
 from aesop_verified.reasoner import OpenAiCompatibleSpec, ScriptedSpec, ScriptLine
+from aesop_verified.runtime.calibration import Monitoring
 from aesop_verified.system import SystemDescription, SystemFileError, load, whole_steps
 from aesop_verified.system.document import read_document
 from aesop_verified.system.errors import Arguments, Problem, Problems, Value
@@ -50,18 +51,6 @@ class Anomaly:
     end: int
     text: str
     hazard: str
-
-
-@dataclass(frozen=True, slots=True)
-class Monitoring:
-    """How the detector is calibrated: top-k, alpha, the unit of alpha, dismissals, and nominal texts by flight."""
-
-    top_k: int
-    alpha: str
-    unit: str
-    radius: float | None
-    lifetime: int
-    history: tuple[tuple[str, tuple[str, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)

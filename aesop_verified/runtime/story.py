@@ -25,8 +25,12 @@ class Moment:
     why: str
 
 
-_ONCE = frozenset({Row.ALARM_KEPT, Row.ALARM_LOGGED, Row.SHIFTED_PLAN, Row.SUSPENDED, Row.RECOVERED, Row.MISSING_MEASUREMENT, Row.DETECTOR_FAULT, Row.PLAN_REFUSED})
-"""Rows that go on for many steps: told when they begin."""
+_ONCE = frozenset({
+    Row.ALARM_KEPT, Row.ALARM_LOGGED, Row.SHIFTED_PLAN, Row.SUSPENDED, Row.RECOVERED, Row.MISSING_MEASUREMENT, Row.DETECTOR_FAULT,
+    Row.PLAN_REFUSED,
+})  # fmt: skip
+"""Rows that come and go for many steps: told once in each mode."""
+_FURTHER = frozenset({Row.ALARM_KEPT, Row.ALARM_LOGGED})
 _ROUTINE = frozenset({Row.NOMINAL, Row.WAITING, Row.RECOVERING})
 
 
@@ -34,18 +38,23 @@ def story(flight: Flight, said: list[Said]) -> list[Moment]:
     """The moments of a flight, in order."""
     moments: list[Moment] = []
     by_trigger = {s.trigger: s for s in said}
-    running: frozenset[Row] = frozenset()
+    told: set[tuple[Row, str]] = set()
+    mode: type[object] | None = None
     for sample in flight.samples:
-        rows = frozenset(e.row for e in sample.report.events)
+        if type(sample.report.mode) is not mode:
+            mode, told = type(sample.report.mode), set()
+        rows = {e.row for e in sample.report.events}
         for event in sample.report.events:
-            if event.row in _ROUTINE or (event.row in _ONCE and event.row in running):
+            about = sample.observation if event.row in _FURTHER else ""
+            if event.row in _ROUTINE or (event.row, about) in told or (event.row in _FURTHER and Row.DETECTOR_FAULT in rows):
                 continue
+            if event.row in _ONCE:
+                told.add((event.row, about))
             moments.append(Moment(sample.step, event.row.value, *_words(event, sample, flight, by_trigger)))
         if sample.report.assumption is not None:
             found = sample.report.assumption
             name = flight.scenario.system.state_names[found.state]
             moments.append(Moment(sample.step, "ASSUMPTION", "the disturbance was outside W", f"{name} by {float(int(found.amount.p) / int(found.amount.q)):.3g}"))
-        running = rows
     return moments
 
 
@@ -82,7 +91,7 @@ def _words(event: Event, sample: FlightSample, flight: Flight, said: dict[int, S
         case Row.SUSPENDED:
             return f"no certified plan: best effort toward {event.detail}", "every such step is logged as uncertified"
         case Row.DETECTOR_FAULT:
-            return "the detector is at fault, which counts as an alarm", f"{event.detail}: {note.get('status', '')} {note.get('detail', '')}".strip()
+            return "the detector is at fault, which counts as an alarm", _fault(event.detail, note)
         case Row.MISSING_MEASUREMENT:
             return "a measurement is missing", report.missing
         case _:
@@ -92,9 +101,16 @@ def _words(event: Event, sample: FlightSample, flight: Flight, said: dict[int, S
 def _score(note: dict[str, object]) -> str:
     score, threshold, nearest = note.get("score"), note.get("threshold"), note.get("nearest")
     if not isinstance(score, float) or not isinstance(threshold, float):
+        if note.get("status") == "late":
+            return "no judgement by the deadline"
         return str(note.get("cause") or note.get("status") or "no score")
     near = f', nearest nominal "{nearest["text"]}"' if isinstance(nearest, dict) and "text" in nearest else ""
     return f"score {score:.3f} {'>' if score > threshold else '<='} {threshold:.3f}{near}"
+
+
+def _fault(cause: str, note: dict[str, object]) -> str:
+    status, detail = note.get("status", ""), note.get("detail", "")
+    return "it gave no judgement by its deadline" if status == "late" else ": ".join(str(v) for v in (cause, status, detail) if v)
 
 
 def _answered(answer: object, said: dict[int, Said]) -> str:
