@@ -2,7 +2,7 @@
     "Closed under the global context": no axiom, nothing admitted. property_tests/test_proofs.py checks it. *)
 
 From Aesop Require Import Plans Machine MachineProperties Theorem1 Counterexamples Robust.
-From Aesop Require Import Vectors Farkas Disturbance PlanCheck Rounding Kernel.
+From Aesop Require Import Vectors Farkas Disturbance PlanCheck Rounding Kernel Checker.
 
 (* Eq. (3) and the shifted plan. *)
 Definition eq_3 := (
@@ -92,3 +92,19 @@ Definition kernel_theorem := (
   @Kernel_Theorem_1_claim_3,
   @Kernel_Theorem_1_claim_4).
 Print Assumptions kernel_theorem.
+
+(* What the checker command answers. *)
+Definition checker := (
+  @inclusion_proved,
+  @inclusion_refuted,
+  @emptiness_proved,
+  @emptiness_refuted,
+  @boundedness_proved,
+  @boundedness_refuted,
+  @support_proved,
+  @recovery_set_proved,
+  @members_proved,
+  @quick_check_plan_is_the_kernels,
+  @plan_outcome_sound,
+  @vertices_proved).
+Print Assumptions checker.

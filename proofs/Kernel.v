@@ -25,6 +25,15 @@ Fixpoint mat_add {p n} : matrix p n -> matrix p n -> matrix p n :=
 Fixpoint identity (n : nat) : matrix n n :=
   match n with O => tt | S n => (unit_vector (S n) 0, map_rows (fun row : point n => (0, row) : point (S n)) (identity n)) end.
 
+Fixpoint matrix_eq_dec {p n} : forall M N : matrix p n, {M = N} + {M <> N}.
+Proof.
+  destruct p as [|p]; intros M N.
+  - destruct M, N; left; reflexivity.
+  - destruct M as [r M], N as [s N].
+    destruct (vec_eq_dec r s) as [->|D]; [|right; congruence].
+    destruct (matrix_eq_dec p n M N) as [->|D]; [left; reflexivity | right; congruence].
+Defined.
+
 Lemma mat_vec_mul p r n (M : matrix p r) (N : matrix r n) v : mat_vec (mat_mul M N) v = mat_vec M (mat_vec N v).
 Proof.
   unfold mat_mul; induction p as [|p IH]; simpl; [reflexivity|]; rewrite IH, dot_mat_vec; reflexivity.
@@ -187,8 +196,11 @@ Section Kernel.
   Variable Name : Type.
   Variable name_eq_dec : forall a b : Name, {a = b} + {a <> b}.
 
-  (** kernel: model.RecoverySet; the gain is F. *)
-  Record RecoverySet : Type := { region : polytope n; law_offset : point m }.
+  (** kernel: model.RecoverySet. *)
+  Record RecoverySet : Type := { region : polytope n; law_gain : matrix m n; law_offset : point m }.
+
+  (** kernel: RecoverySet.law. *)
+  Definition law_of (r : RecoverySet) (z : point n) : point m := vadd (mat_vec (law_gain r) z) (law_offset r).
 
   (** kernel: model.System. *)
   Record ExactSystem : Type := {
@@ -242,10 +254,10 @@ Section Kernel.
   (** kernel: invariance.check_recovery_set with FarkasRows. *)
   Definition check_recovery_set (r : RecoverySet) (e : RecoveryEvidence) : bool :=
     check_contains (region r) (member e)
-    && check_inclusion (region r) (region r) (invariance_rows e) (mat_add (A sys) (mat_mul (B sys) (F sys)))
+    && check_inclusion (region r) (region r) (invariance_rows e) (mat_add (A sys) (mat_mul (B sys) (law_gain r)))
          (vadd (mat_vec (B sys) (law_offset r)) (b sys)) (map (fun row => support total_disturbance (fst row)) (region r))
     && check_inclusion (region r) (X sys) (inside_rows e) (identity n) (vzero n) (map (fun _ => 0) (X sys))
-    && check_inclusion (region r) input_set (law_rows e) (F sys) (law_offset r) (map (fun _ => 0) input_set).
+    && check_inclusion (region r) input_set (law_rows e) (law_gain r) (law_offset r) (map (fun _ => 0) input_set).
 
   (** kernel: invariance.assure. *)
   Definition assured (evidence : list RecoveryEvidence) : bool :=
@@ -258,28 +270,26 @@ Section Kernel.
   Notation kappa := (Robust.kappa gI (mat_vec (F sys)) offset_of).
   Notation W := (in_sum total_disturbance).
 
-  Lemma law_moves_the_model z y :
-    model z (kappa y z) = vadd (mat_vec (mat_add (A sys) (mat_mul (B sys) (F sys))) z)
-                               (vadd (mat_vec (B sys) (offset_of y)) (b sys)).
+  Lemma law_moves_the_model z r :
+    model z (law_of r z) = vadd (mat_vec (mat_add (A sys) (mat_mul (B sys) (law_gain r))) z)
+                                (vadd (mat_vec (B sys) (law_offset r)) (b sys)).
   Proof.
-    unfold Robust.model, Robust.kappa; simpl; rewrite mat_vec_add, mat_vec_mul.
-    pose proof (mat_vec_additive (B sys) (mat_vec (F sys) z) (offset_of y)) as Ad; simpl in Ad; rewrite Ad.
+    unfold Robust.model, law_of; simpl; rewrite mat_vec_add, mat_vec_mul.
+    pose proof (mat_vec_additive (B sys) (mat_vec (law_gain r) z) (law_offset r)) as Ad; simpl in Ad; rewrite Ad.
     rewrite !vadd_assoc; reflexivity.
   Qed.
 
   (** A recovery set that the check accepts is robustly invariant under its law, inside X, with its law in U. *)
-  Theorem check_recovery_set_sound y r e :
-    recovery y = Some r -> check_recovery_set r e = true ->
-    forall z, X_R y z -> contains (X sys) z /\ contains input_set (kappa y z)
-      /\ forall w, W w -> X_R y (vadd (model z (kappa y z)) w).
+  Theorem check_recovery_set_sound r e :
+    check_recovery_set r e = true ->
+    forall z, contains (region r) z -> contains (X sys) z /\ contains input_set (law_of r z)
+      /\ forall w, W w -> contains (region r) (vadd (model z (law_of r z)) w).
   Proof.
-    intros E H z Z; unfold X_R in *; rewrite E in *; unfold check_recovery_set in H; rewrite !andb_true_iff in H.
-    destruct H as [[[_ Inv] Ins] Law].
-    assert (O : offset_of y = law_offset r) by (unfold offset_of; rewrite E; reflexivity).
-    split; [|split].
+    intros H z Z; unfold check_recovery_set in H; rewrite !andb_true_iff in H.
+    destruct H as [[[_ Inv] Ins] Law]; split; [|split].
     - pose proof (check_inclusion_sound_plain Ins Z) as I; rewrite mat_vec_identity, vadd_zero in I; exact I.
-    - unfold Robust.kappa; rewrite O; exact (check_inclusion_sound_plain Law Z).
-    - intros w Hw g h I; rewrite law_moves_the_model, O, dot_add.
+    - exact (check_inclusion_sound_plain Law Z).
+    - intros w Hw g h I; rewrite law_moves_the_model, dot_add.
       apply check_inclusion_sound in Inv; destruct Inv as [_ Inv].
       apply In_nth_error in I; destruct I as [i I].
       pose proof (Inv z Z i g h (support total_disturbance g) I
@@ -306,31 +316,11 @@ Section Kernel.
     destruct (C _ _ _ L I) as [e Ie]; exists e; exact (H _ Ie).
   Qed.
 
-  (** ** Assumptions that the kernel checks when a system is made. kernel: System.__post_init__ *)
-
-  Definition well_formed_system : bool :=
-    well_formed (declared sys) && well_formed (estimate_error sys)
-    && forallb (fun s => box_allows_zero (lower s) (upper s)) (estimate_error sys)
-    && leb 0 (quantum sys) && (K sys <? T sys)%nat
-    && forallb (fun y => if in_dec name_eq_dec y (order sys) then true else false) system_names.
-
-  Hypothesis ok : well_formed_system = true.
-  Variable evidence : list RecoveryEvidence.
-  Hypothesis proved : assured evidence = true.
-
-  Lemma ok_parts :
-    well_formed (declared sys) = true /\ well_formed (estimate_error sys) = true
-    /\ forallb (fun s => box_allows_zero (lower s) (upper s)) (estimate_error sys) = true
-    /\ 0 <= quantum sys /\ (K sys < T sys)%nat /\ incl system_names (order sys).
+  Lemma total_disturbance_is_ordered :
+    well_formed (declared sys) = true -> well_formed (estimate_error sys) = true -> 0 <= quantum sys ->
+    well_formed total_disturbance = true.
   Proof.
-    pose proof ok as H; unfold well_formed_system in H; rewrite !andb_true_iff, leb_spec, Nat.ltb_lt in H.
-    destruct H as [[[[[H1 H2] H3] H4] H5] H6]; rewrite forallb_forall in H6; do 5 (split; [assumption|]).
-    intros y I; specialize (H6 y I); destruct (in_dec _ y (order sys)); [assumption | discriminate].
-  Qed.
-
-  Lemma total_is_ordered : well_formed total_disturbance = true.
-  Proof.
-    destruct ok_parts as (H1 & H2 & _ & Hq & _).
+    intros H1 H2 Hq.
     unfold total_disturbance, measured_disturbance, well_formed in *; rewrite !forallb_app, H1; simpl.
     apply andb_true_iff; split.
     - clear -H2; induction (estimate_error sys) as [|s E IH]; simpl in *; [reflexivity|].
@@ -342,30 +332,9 @@ Section Kernel.
       clear -L; induction m as [|k IH]; simpl; [reflexivity|]; rewrite L; exact IH.
   Qed.
 
-  Lemma sets_are_robustly_invariant :
-    Robust.robustly_invariant gS gI (mat_vec (A sys)) (mat_vec (B sys)) (b sys) (mat_vec (F sys)) W
-      (contains (X sys)) (contains input_set) X_R offset_of.
-  Proof.
-    intros y z Z; assert (Some_r : exists r, recovery y = Some r).
-    { unfold X_R in Z; destruct (recovery y) as [r|]; [exists r; reflexivity | destruct Z]. }
-    destruct Some_r as [r E]; destruct (recovery_is_assured proved E) as [e C].
-    exact (check_recovery_set_sound E C Z).
-  Qed.
-
-  Lemma rounding_is_covered :
-    Robust.rounding_is_covered gS gI (mat_vec (B sys)) W (contains (U sys)) (contains input_set) send (in_sum measured_disturbance).
-  Proof.
-    intros u Hu; unfold send, input_set, total_disturbance, rounding_summands in *; destruct rounds eqn:E.
-    - apply ltb_spec in E; split; [apply rounding_stays_in_U; assumption|].
-      intros d Hd; simpl; rewrite vadd_comm; apply in_sum_app; [exact Hd|].
-      exists (mat_vec (B sys) (vadd (rounded_vector (quantum sys) u) (vopp u))), (vzero n).
-      split; [|split; [reflexivity | symmetry; apply vadd_zero]].
-      eexists; split; [apply (rounding_error_in_box E) | reflexivity].
-    - split; [exact Hu|]; intros d Hd; simpl; rewrite vadd_opp, mat_vec_zero, vadd_comm, vadd_zero, app_nil_r; exact Hd.
-  Qed.
-
   (** ** The plan check on the tightened right-hand sides *)
 
+  Section PlanCheck.
   Notation tight P k := (tightened (A sys) (B sys) (F sys) total_disturbance P k).
 
   Definition in_XS (k : nat) (x : point n) : bool := check_contains (tight (X sys) k) x.
@@ -381,17 +350,72 @@ Section Kernel.
   Notation feasible := (Robust.robustly_feasible gS gI (mat_vec (A sys)) (mat_vec (B sys)) (b sys) (mat_vec (F sys)) W
     (contains (X sys)) (contains input_set) X_R).
 
+  Hypothesis ordered : well_formed total_disturbance = true.
+
   (** The kernel's plan check decides Eq. (3) on the Pontryagin differences X - R_k, U - F R_k and X_R - R_k. *)
   Theorem kernel_check_plan_decides x p : kernel_check_plan x p = true <-> feasible x p.
   Proof.
     apply check_plan_decides.
-    - intros k z; unfold in_XS; rewrite check_contains_decides; apply tightened_is_pontryagin_difference, total_is_ordered.
-    - intros k u; unfold in_US; rewrite check_contains_decides; apply tightened_inputs_is_pontryagin_difference, total_is_ordered.
+    - intros k z; unfold in_XS; rewrite check_contains_decides; apply tightened_is_pontryagin_difference, ordered.
+    - intros k u; unfold in_US; rewrite check_contains_decides; apply tightened_inputs_is_pontryagin_difference, ordered.
     - intros y k z; unfold in_XR, Robust.XR, X_R; destruct (recovery y) as [r|].
-      + rewrite check_contains_decides; apply tightened_is_pontryagin_difference, total_is_ordered.
+      + rewrite check_contains_decides; apply tightened_is_pontryagin_difference, ordered.
       + split; [discriminate|]; intros H.
-        destruct (tube_support_attained (A sys) (B sys) (F sys) total_is_ordered k (vzero n)) as (r & Hr & _).
+        destruct (tube_support_attained (A sys) (B sys) (F sys) ordered k (vzero n)) as (r & Hr & _).
         destruct (H r Hr).
+  Qed.
+  End PlanCheck.
+
+  (** ** Assumptions that the kernel checks when a system is made. kernel: System.__post_init__ *)
+
+  Definition well_formed_system : bool :=
+    well_formed (declared sys) && well_formed (estimate_error sys)
+    && forallb (fun s => box_allows_zero (lower s) (upper s)) (estimate_error sys)
+    && leb 0 (quantum sys) && (K sys <? T sys)%nat
+    && forallb (fun y => if in_dec name_eq_dec y (order sys) then true else false) system_names
+    && forallb (fun yr => if matrix_eq_dec (law_gain (snd yr)) (F sys) then true else false) (recovery_sets sys).
+
+  Hypothesis ok : well_formed_system = true.
+  Variable evidence : list RecoveryEvidence.
+  Hypothesis proved : assured evidence = true.
+
+  Lemma ok_parts :
+    well_formed (declared sys) = true /\ well_formed (estimate_error sys) = true
+    /\ forallb (fun s => box_allows_zero (lower s) (upper s)) (estimate_error sys) = true
+    /\ 0 <= quantum sys /\ (K sys < T sys)%nat /\ incl system_names (order sys)
+    /\ forall y r, In (y, r) (recovery_sets sys) -> law_gain r = F sys.
+  Proof.
+    pose proof ok as H; unfold well_formed_system in H; rewrite !andb_true_iff, leb_spec, Nat.ltb_lt in H.
+    destruct H as [[[[[[H1 H2] H3] H4] H5] H6] H7]; rewrite forallb_forall in H6, H7; do 5 (split; [assumption|]); split.
+    - intros y I; specialize (H6 y I); destruct (in_dec _ y (order sys)); [assumption | discriminate].
+    - intros y r I; specialize (H7 _ I); simpl in H7; destruct (matrix_eq_dec _ _); [assumption | discriminate].
+  Qed.
+
+  Lemma total_is_ordered : well_formed total_disturbance = true.
+  Proof. destruct ok_parts as (H1 & H2 & _ & Hq & _); exact (total_disturbance_is_ordered H1 H2 Hq). Qed.
+
+  Lemma sets_are_robustly_invariant :
+    Robust.robustly_invariant gS gI (mat_vec (A sys)) (mat_vec (B sys)) (b sys) (mat_vec (F sys)) W
+      (contains (X sys)) (contains input_set) X_R offset_of.
+  Proof.
+    intros y z Z; destruct ok_parts as (_ & _ & _ & _ & _ & _ & G).
+    unfold X_R in *; destruct (recovery y) as [r|] eqn:E; [|destruct Z].
+    destruct (recovery_is_assured proved E) as [e C].
+    assert (L : kappa y z = law_of r z).
+    { unfold Robust.kappa, law_of, offset_of; rewrite E, (G y r (recovery_is_listed E)); reflexivity. }
+    rewrite L; exact (check_recovery_set_sound C Z).
+  Qed.
+
+  Lemma rounding_is_covered :
+    Robust.rounding_is_covered gS gI (mat_vec (B sys)) W (contains (U sys)) (contains input_set) send (in_sum measured_disturbance).
+  Proof.
+    intros u Hu; unfold send, input_set, total_disturbance, rounding_summands in *; destruct rounds eqn:E.
+    - apply ltb_spec in E; split; [apply rounding_stays_in_U; assumption|].
+      intros d Hd; simpl; rewrite vadd_comm; apply in_sum_app; [exact Hd|].
+      exists (mat_vec (B sys) (vadd (rounded_vector (quantum sys) u) (vopp u))), (vzero n).
+      split; [|split; [reflexivity | symmetry; apply vadd_zero]].
+      eexists; split; [apply (rounding_error_in_box E) | reflexivity].
+    - split; [exact Hu|]; intros d Hd; simpl; rewrite vadd_opp, mat_vec_zero, vadd_comm, vadd_zero, app_nil_r; exact Hd.
   Qed.
 
   (** ** The loop *)
@@ -415,7 +439,7 @@ Section Kernel.
   (** kernel: AssuredSystem.input_anchor. *)
   Definition input_anchor : point m :=
     match recovery_sets sys, evidence with
-    | (_, r) :: _, e :: _ => vadd (mat_vec (F sys) (member e)) (law_offset r)
+    | (_, r) :: _, e :: _ => law_of r (member e)
     | _, _ => vzero m
     end.
 
@@ -429,7 +453,7 @@ Section Kernel.
   (** The laws that MachineProperties.v asks for hold of what the kernel computes. *)
   Theorem kernel_planner_laws : PlannerLaws loop plant (contains (X sys)) (contains (U sys)) X_R.
   Proof.
-    destruct ok_parts as (_ & _ & _ & _ & KT & Ord).
+    destruct ok_parts as (_ & _ & _ & _ & KT & Ord & _).
     apply Robust.robust_planner_laws with (W := W) (U_plan := contains input_set).
     - apply mat_vec_additive.
     - apply mat_vec_additive.
@@ -438,7 +462,7 @@ Section Kernel.
     - exact rounding_is_covered.
     - exact KT.
     - exact Ord.
-    - exact kernel_check_plan_decides.
+    - exact (kernel_check_plan_decides total_is_ordered).
     - intros E d Hd; exact (sum_is_zero_sound E Hd).
   Qed.
 
@@ -495,13 +519,13 @@ Section Kernel.
     (** Claim 1: the true state is in X and the input that is sent is in U, at every t. *)
     Theorem Kernel_Theorem_1_claim_1 t : contains (X sys) (x t) /\ contains (U sys) (input (r t)).
     Proof.
-      destruct ok_parts as (_ & _ & Z & _ & KT & Ord).
+      destruct ok_parts as (_ & _ & Z & _ & KT & Ord & _).
       apply (@Robust.Robust_true_state_claim_1 _ _ _ gS gI (mat_vec (A sys)) (mat_vec (B sys)) (b sys) (mat_vec (F sys))
         (mat_vec_additive _) (mat_vec_additive _) (mat_vec_additive _) W (contains (X sys)) (contains (U sys))
         (contains input_set) X_R offset_of send (in_sum measured_disturbance) sets_are_robustly_invariant
         rounding_is_covered name_eq_dec system_names (order sys) (K sys) (T sys) kernel_check_plan
         (projected input_set input_anchor) first_state_ok (forallb summand_is_zero measured_disturbance) default_name
-        KT Ord kernel_check_plan_decides (fun E d Hd => sum_is_zero_sound E Hd) env xhat r loop_runs never_overridden
+        KT Ord (kernel_check_plan_decides total_is_ordered) (fun E d Hd => sum_is_zero_sound E Hd) env xhat r loop_runs never_overridden
         (in_sum (declared sys)) (in_sum (estimate_error sys)) x e error_covered (zero_in_sum Z) estimate estimate_in_E
         plant_in_W first_state_is_safe).
     Qed.
@@ -511,12 +535,12 @@ Section Kernel.
       exists y p, In y system_names /\ options p = [y] /\ consensus p = K sys /\ horizon p = T sys
         /\ kernel_check_plan (xhat t) p = true.
     Proof.
-      destruct ok_parts as (_ & _ & _ & _ & KT & Ord).
+      destruct ok_parts as (_ & _ & _ & _ & KT & Ord & _).
       destruct (claim_2_a_certified_plan_is_held kernel_planner_laws loop_runs never_overridden t) as (C & Fit & y & Iy & In_y).
-      apply kernel_check_plan_decides in C.
+      apply (kernel_check_plan_decides total_is_ordered) in C.
       exists y, (kept_and_lengthened model kappa name_eq_dec (plan_at r t) (xhat t) y (K sys) (T sys)).
       split; [exact In_y|]; do 3 (split; [reflexivity|]).
-      apply kernel_check_plan_decides.
+      apply (kernel_check_plan_decides total_is_ordered).
       apply (lengthened_plan_certified (Robust.lengthened_plan_stays_in_tightened_sets (mat_vec_additive _)
         (mat_vec_additive _) (mat_vec_additive _) sets_are_robustly_invariant) name_eq_dec C Iy); [|lia].
       destruct (mode_at r t); simpl in Fit; lia.
@@ -527,13 +551,13 @@ Section Kernel.
       mode_at r t = Recovering y k -> not_resumed_after env t ->
       forall s, (t < s)%nat -> (t + T sys + 1 <= s + k)%nat -> X_R y (x s).
     Proof.
-      destruct ok_parts as (_ & _ & Z & _ & KT & Ord).
+      destruct ok_parts as (_ & _ & Z & _ & KT & Ord & _).
       apply (@Robust.Robust_true_state_claim_3 _ _ _ gS gI (mat_vec (A sys)) (mat_vec (B sys)) (b sys) (mat_vec (F sys))
         (mat_vec_additive _) (mat_vec_additive _) (mat_vec_additive _) W (contains (X sys)) (contains (U sys))
         (contains input_set) X_R offset_of send (in_sum measured_disturbance) sets_are_robustly_invariant
         rounding_is_covered name_eq_dec system_names (order sys) (K sys) (T sys) kernel_check_plan
         (projected input_set input_anchor) first_state_ok (forallb summand_is_zero measured_disturbance) default_name
-        KT Ord kernel_check_plan_decides (fun E d Hd => sum_is_zero_sound E Hd) env xhat r loop_runs never_overridden
+        KT Ord (kernel_check_plan_decides total_is_ordered) (fun E d Hd => sum_is_zero_sound E Hd) env xhat r loop_runs never_overridden
         (in_sum (declared sys)) (in_sum (estimate_error sys)) x e error_covered (zero_in_sum Z) estimate estimate_in_E
         plant_in_W).
     Qed.

@@ -1,0 +1,17 @@
+(** The checker command's core as OCaml, from the functions that Checker.v proves sound.
+
+    Trusted here: Coq's extraction, and the maps of numbers to OCaml's int and Zarith. Z.ggcd is mapped too, to
+    Zarith's gcd: reducing fractions is where the time goes. *)
+
+From Coq Require Import Extraction ExtrOcamlBasic ExtrOcamlNatInt ExtrOcamlZBigInt ZArith QArith Qcanon.
+From Aesop Require Import Plans Vectors Disturbance Kernel Checker.
+
+Extract Constant Z.ggcd =>
+ "(fun a b -> let g = Z.gcd a b in
+   if Z.equal g Z.zero then (g, (Z.zero, Z.zero)) else (g, (Z.divexact a g, Z.divexact b g)))".
+
+Extraction Blacklist String List.
+Extraction "core.ml"
+  Q2Qc Qcopp vec_of_list vzero Qc_eq_dec
+  inclusion_outcome emptiness_outcome boundedness_outcome support_outcome
+  system_accepted all_sets plan_outcome recovery_set_outcome members_outcome vertices_outcome total_disturbance.
