@@ -17,7 +17,7 @@ from aesop_verified.commands import main as command_line
 from aesop_verified.commands.command import Command
 from aesop_verified.commands.exit_status import ExitStatus, overall
 from aesop_verified.kernel.errors import UnsoundStep, UsageError
-from aesop_verified.kernel.verdict import Verdict
+from aesop_verified.kernel.verdict import NotProved, Verdict
 from aesop_verified.system import load
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -79,6 +79,11 @@ def test_errors_become_statuses_and_faults_stay_faults(monkeypatch: pytest.Monke
     monkeypatch.setattr(command_line, "commands", lambda: raising(UsageError("x: found 1, expected 2")))
     assert command_line.main(["show"]) == 2
     assert capsys.readouterr().err == "aesop show: x: found 1, expected 2\n"
+    for verdict, status in ((Verdict.REFUTED, 1), (Verdict.UNKNOWN, 3)):
+        failure = NotProved("no recovery set", verdict)
+        monkeypatch.setattr(command_line, "commands", lambda failure=failure: raising(failure))
+        assert command_line.main(["show"]) == status
+        assert capsys.readouterr().err == "aesop show: no recovery set\n"
     monkeypatch.setattr(command_line, "commands", lambda: raising(KeyboardInterrupt()))
     assert command_line.main(["show"]) == 130
     monkeypatch.setattr(command_line, "commands", lambda: raising(UnsoundStep("a false claim")))

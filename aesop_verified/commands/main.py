@@ -12,8 +12,9 @@ from collections.abc import Sequence
 import aesop_verified
 import aesop_verified.commands
 from aesop_verified.commands.command import Command
-from aesop_verified.commands.exit_status import ExitStatus
+from aesop_verified.commands.exit_status import ExitStatus, overall
 from aesop_verified.kernel.errors import AesopError, UnsoundStep
+from aesop_verified.kernel.verdict import NotProved
 
 EXIT_TABLE = """exit status:
   0  proved: everything asked holds
@@ -64,6 +65,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except UnsoundStep:
         raise  # A fault of this program: its trace is the message.
+    except NotProved as error:
+        print(f"aesop {asked.command}: {error}", file=sys.stderr)
+        return int(overall([error.verdict]))
     except AesopError as error:
         print(f"aesop {asked.command}: {error}", file=sys.stderr)
         return int(ExitStatus.BAD_INPUT)

@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 from typing import Generic, NoReturn, TypeAlias, TypeVar
 
-from aesop_verified.kernel.errors import UnsoundStep
+from aesop_verified.kernel.errors import AesopError, UnsoundStep
 
 C_co = TypeVar("C_co", covariant=True)
 W_co = TypeVar("W_co", covariant=True)
@@ -33,6 +33,14 @@ def require_kernel(what: str) -> None:
     caller = sys._getframe(3).f_globals.get("__name__", "")
     if not caller.startswith(_KERNEL):
         raise UnsoundStep(f"{what} can only be made by a kernel check, not by {caller!r}; call the check and keep its result")
+
+
+class NotProved(AesopError):
+    """Work that rests on a proof cannot go on; `verdict` says whether it was refuted or is unknown."""
+
+    def __init__(self, message: str, verdict: Verdict) -> None:
+        super().__init__(message)
+        self.verdict = verdict
 
 
 class _NoTruthValue:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from aesop_verified.kernel.errors import AesopError
 from aesop_verified.kernel.invariance import (
     AssuredSystem,
     RecoveryDefect,
@@ -15,7 +14,7 @@ from aesop_verified.kernel.invariance import (
 )
 from aesop_verified.kernel.machine import decimal_text
 from aesop_verified.kernel.model import System
-from aesop_verified.kernel.verdict import Proved, Refuted, Unknown
+from aesop_verified.kernel.verdict import NotProved, Proved, Refuted, Unknown, Verdict
 from aesop_verified.recovery.find import inclusion_evidence
 from aesop_verified.recovery.lp import Infeasible, LinearProgram
 from aesop_verified.recovery.synthesis import synthesise
@@ -24,7 +23,7 @@ from aesop_verified.system.description import SystemDescription
 from aesop_verified.system.parts import Variable
 
 
-class NotAssured(AesopError):
+class NotAssured(NotProved):
     """A recovery set of the description is empty, or is shown not to be invariant, or was not decided."""
 
 
@@ -59,15 +58,17 @@ def assured_system(system: System, states: Sequence[Variable] = (), inputs: Sequ
     states = states or [Variable(f"x{i}") for i in range(system.n)]
     inputs = inputs or [Variable(f"u{i}") for i in range(system.m)]
     evidence: dict[str, RecoveryEvidence] = {}
-    problems = []
+    problems, verdict = [], Verdict.UNKNOWN
     for name in system.names:
         found = recovery_evidence(system, name)
         if isinstance(found, Infeasible):
+            verdict = Verdict.REFUTED
             problems.append(f"recovery_sets.{name}: the set is empty, expected a non-empty set; {_conflict(system, name, found, states)}")
             continue
         evidence[name] = found
         result = check_recovery_set(system, name, found)
         if isinstance(result, Refuted):
+            verdict = Verdict.REFUTED
             problems.append(f"recovery_sets.{name}: {defect_text(system, name, result.witness, states, inputs)}")
         elif isinstance(result, Unknown):
             problems.append(f"recovery_sets.{name}: {result.reason}")
@@ -76,7 +77,7 @@ def assured_system(system: System, states: Sequence[Variable] = (), inputs: Sequ
         if isinstance(whole, Proved):
             return whole.certificate
         problems = [str(whole)]
-    raise NotAssured("\n".join(problems))
+    raise NotAssured("\n".join(problems), verdict)
 
 
 def _conflict(system: System, name: str, empty: Infeasible, states: Sequence[Variable]) -> str:

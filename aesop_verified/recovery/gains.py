@@ -15,8 +15,8 @@ from flint import fmpq, fmpq_mat
 from scipy.linalg import LinAlgError, solve_discrete_are
 
 from aesop_verified.kernel.disturbance import Disturbance
-from aesop_verified.kernel.errors import AesopError
 from aesop_verified.kernel.rational import exact, rows_of
+from aesop_verified.kernel.verdict import NotProved, Verdict
 
 _Array = npt.NDArray[np.float64]
 _STEPS = 60  # of the tube; a stable loop has settled by then
@@ -25,8 +25,11 @@ _ROUNDS = 6  # of the search over weights
 _SMALL_TUBE = 0.02  # share of a half-width below which no search is worth while
 
 
-class NotStabilisable(AesopError):
+class NotStabilisable(NotProved):
     """No stabilising gain was found for an axis."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, Verdict.UNKNOWN)
 
 
 def doubles(M: fmpq_mat) -> _Array:

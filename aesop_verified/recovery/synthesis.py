@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from flint import fmpq, fmpq_mat
 
 from aesop_verified.kernel.disturbance import Disturbance
-from aesop_verified.kernel.errors import AesopError
 from aesop_verified.kernel.model import RecoverySet, System, grid_shrunk
 from aesop_verified.kernel.polytope import Polytope
 from aesop_verified.kernel.rational import rows_of, stacked, text, zeros
+from aesop_verified.kernel.verdict import NotProved, Verdict
 from aesop_verified.recovery.axes import (
     Axis,
     block,
@@ -41,14 +41,14 @@ from aesop_verified.system.parts import SynthesisRequest
 _CONTRACTIONS = (fmpq(98, 100), fmpq(995, 1000), fmpq(1))
 
 
-class SynthesisFailed(AesopError):
+class SynthesisFailed(NotProved):
     """No recovery set was found for the region `name`; the message says on which axis, and why.
 
     `empty` is the asked box within X when that is empty: then no set exists at all.
     """
 
     def __init__(self, name: str, message: str, empty: Polytope | None = None) -> None:
-        super().__init__(message)
+        super().__init__(message, Verdict.UNKNOWN if empty is None else Verdict.REFUTED)
         self.name, self.empty = name, empty
 
 
