@@ -98,6 +98,18 @@ def test_transition_is_pure() -> None:
     assert state.mode == Nominal() and state.step == 0 and state.held.plan is FIRST.plan
 
 
+@pytest.mark.parametrize(("bits", "accepted"), [(1099, True), (1100, False)])
+@pytest.mark.parametrize("power", [1, -1])
+def test_a_proposed_plan_with_longer_numbers_than_a_double_is_refused_unread(bits: int, accepted: bool, power: int) -> None:
+    """Claim 4, bounded time: 2^1099 has 1100 bits; a double's denominator has at most 1075."""
+    first = sequence(fmpq(2) ** (bits * power), *[0] * 6)
+    plan = Plan(("left",), 2, 6, first, (first,))
+    result = transition(ASSURED, begun().state, StepInput(vector([0]), candidates=(plan,)))
+    refused = [e.detail for e in result.events if e.detail.endswith("of more than 1100 bits")]
+    assert (refused == []) is accepted and result.certified
+    assert plan.is_short is accepted
+
+
 def test_numbers_of_any_length_reach_a_message() -> None:
     assert decimal_text(fmpq(1, 3)) == "0.333333" and decimal_text(fmpq(-2)) == "-2"
     assert decimal_text(fmpq(10) ** 5000 + fmpq(1, 7)) == "1.00000E+5000"

@@ -39,6 +39,7 @@ from aesop_verified.kernel.events import (
 from aesop_verified.kernel.invariance import AssuredSystem
 from aesop_verified.kernel.model import System, quantised
 from aesop_verified.kernel.plan import (
+    MAX_INPUT_BITS,
     CertifiedPlan,
     HeldPlan,
     Plan,
@@ -99,7 +100,8 @@ def requests(assured: AssuredSystem, state: MachineState, inp: StepInput) -> tup
 def transition(assured: AssuredSystem, state: MachineState, inp: StepInput) -> StepResult:
     """One step: from the state carried over and what was read, the input to send and the state to carry on.
 
-    Always yields an input, a multiple of the quantum in U, in bounded time (Theorem 1, claim 4).
+    Always yields an input, a multiple of the quantum in U, in a time that the length of the measurement's numbers
+    and the number of candidates bound (Theorem 1, claim 4).
 
     Raises:
         UsageError: when the measurement, or the input of an override, has another shape than the system's.
@@ -134,7 +136,7 @@ def transition(assured: AssuredSystem, state: MachineState, inp: StepInput) -> S
         held, refusals = _certified(system, x, inp.candidates, intent.request)
         events += refusals
         if held is None:
-            held, refusals = _certified(system, x, _shifted_plans(system, state, x, intent), intent.request)
+            held, refusals = _certified(system, x, _shifted_plans(system, state, x, intent), intent.request, ours=True)
             events += refusals
             if held is not None:
                 events.append(Event(Row.SHIFTED_PLAN, "+".join(held.plan.options)))
@@ -267,14 +269,20 @@ def _shifted_plans(system: System, state: MachineState, x: fmpq_mat, intent: _In
 
 
 def _certified(
-    system: System, x: fmpq_mat, candidates: Sequence[Plan], request: Request, *, others_may_follow: bool = False
+    system: System, x: fmpq_mat, candidates: Sequence[Plan], request: Request, *, others_may_follow: bool = False, ours: bool = False
 ) -> tuple[CertifiedPlan | None, list[Event]]:
-    """The first candidate that answers the request and is certified at x, and why the ones before it were refused."""
+    """The first candidate that answers the request and is certified at x, and why the ones before it were refused.
+
+    `ours` says that the candidates are shifted plans, whose numbers may be longer than a solver's.
+    """
     events = []
     for plan in candidates:
         if not request.admits(plan):
             if not others_may_follow:
                 events.append(Event(Row.PLAN_REFUSED, f"{'+'.join(plan.options)}: not what this step asks for"))
+            continue
+        if not (ours or plan.is_short):
+            events.append(Event(Row.PLAN_REFUSED, f"{'+'.join(plan.options)}: a number of more than {MAX_INPUT_BITS} bits"))
             continue
         try:
             result = check_plan(system, x, plan)

@@ -14,6 +14,8 @@ from aesop_verified.kernel.rollout import RollOut, Sides
 from aesop_verified.kernel.verdict import Proved, Refuted, Result, require_kernel
 
 NOMINAL = "nominal"
+MAX_INPUT_BITS = 1100
+"""Longest numerator or denominator in a proposed plan: a double needs 1075."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,6 +50,12 @@ class Plan:
     def first_input(self) -> fmpq_mat:
         """u_0, common to all branches of a certified plan."""
         return column(self.nominal, 0)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether all numbers are about as short as doubles, so that the time of a check is bounded."""
+        numbers = (value for inputs in (self.nominal, *self.recovery) for value in inputs.entries())
+        return all(max(abs(v.p).bit_length(), v.q.bit_length()) <= MAX_INPUT_BITS for v in numbers)
 
 
 @dataclass(frozen=True, slots=True)

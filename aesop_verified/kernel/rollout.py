@@ -88,11 +88,17 @@ class Excess:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sides:
-    """Inequalities G p <= sides[k] with the rows of G times positive scales, so that they are integers."""
+    """Inequalities G p <= sides[k] with the rows of G times positive scales, so that they are integers.
+
+    Attributes:
+        rows: scales[i] G_i, row by row.
+        scales: one entry a row.
+        sides: numerator and denominator of scales[i] sides[k][i].
+    """
 
     rows: fmpz_mat
     scales: tuple[fmpz, ...]
-    sides: tuple[tuple[fmpq, ...], ...]
+    sides: tuple[tuple[tuple[fmpz, fmpz], ...], ...]
 
     @classmethod
     def of(cls, G: fmpq_mat, sides: Sequence[Sequence[fmpq]]) -> Sides:
@@ -108,20 +114,20 @@ class Sides:
                 scale = scale.lcm(value.q)
             scales.append(scale)
             rows += [value.p * (scale // value.q) for value in row]
-        scaled = tuple(tuple(side * scale for side, scale in zip(step, scales)) for step in sides)
-        return cls(fmpz_mat(G.nrows(), width, rows), tuple(scales), scaled)
+        scaled = [[side * scale for side, scale in zip(step, scales)] for step in sides]
+        return cls(fmpz_mat(G.nrows(), width, rows), tuple(scales), tuple(tuple((s.p, s.q) for s in step) for step in scaled))
 
     def excess(self, k: int, points: fmpz_mat, factor: fmpz) -> Excess | None:
         """The first row that a column of `points` / factor breaks at step k, or None."""
         width = points.ncols()
         values = (self.rows * points).entries()
         position = 0
-        for facet, side in enumerate(self.sides[k]):
+        for facet, (numerator, denominator) in enumerate(self.sides[k]):
             # SOUNDNESS: the values are integers, so value <= side * factor exactly when value <= its floor.
-            bound = (side * factor).floor()
+            bound = numerator * factor // denominator
             for branch in range(width):
                 if values[position] > bound:
-                    amount = (fmpq(values[position], factor) - side) / self.scales[facet]
+                    amount = (fmpq(values[position], factor) - fmpq(numerator, denominator)) / self.scales[facet]
                     return Excess(facet, branch, amount)
                 position += 1
         return None

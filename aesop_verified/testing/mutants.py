@@ -130,9 +130,7 @@ def _texts(module: ast.Module) -> set[int]:
         parts: list[ast.AST | None] = []
         if isinstance(node, ast.JoinedStr):
             parts = [node]
-        elif isinstance(node, ast.AnnAssign):
-            parts = [node.annotation]
-        elif isinstance(node, ast.arg):
+        elif isinstance(node, (ast.AnnAssign, ast.arg)):
             parts = [node.annotation]
         elif isinstance(node, ast.FunctionDef):
             parts = [node.returns]
