@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from pathlib import Path
 
 import pytest
@@ -55,7 +57,7 @@ from property_tests.fork_flight import (
 
 
 def test_the_table_names_exactly_the_rows_of_the_kernel() -> None:
-    tomllib = pytest.importorskip("tomllib")  # Python 3.11
+    tomllib = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     table = tomllib.loads((Path(__file__).parents[1] / "spec" / "transitions.toml").read_text())
     assert [r["id"] for r in table["row"]] == [row.value for row in Row]
     modes = {"Nominal", "Waiting", "Recovering", "Suspended"}
@@ -267,6 +269,13 @@ def test_a_jump_suspends_and_a_certified_plan_leaves_it() -> None:
     assert rows(still) == [Row.PLAN_REFUSED, Row.SUSPENDED] and still.state.mode == Suspended("right", 5)
     back = step(still.state, measurement=vector([2]))
     assert rows(back) == [Row.SHIFTED_PLAN, Row.CERTIFIED_AGAIN] and back.state.mode == Recovering("right", 6) and back.certified
+
+
+def test_suspended_after_T_steps_tries_for_one_step() -> None:
+    state = step(recovering(8), measurement=vector([-9])).state
+    assert state.mode == Suspended("right", 9) and shape(state) == (("right",), 0, 0)
+    back = step(state, measurement=vector([2]))
+    assert back.state.mode == Recovering("right", 10) and back.certified
 
 
 def test_a_jump_in_nominal_suspends_toward_the_fallback() -> None:
