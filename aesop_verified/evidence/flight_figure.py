@@ -103,10 +103,10 @@ def _view(
     for r in system.recovery_sets:
         corners = shadow(r.polytope, states)
         panel.add_patch(Polygon(corners, closed=True, facecolor="#dcefdc", edgecolor=_GREEN, linewidth=0.9, zorder=1))
-        place = (round(float(corners[:, 0].min() + corners[:, 0].max()) / 2, 2), round(float(corners[:, 1].min() + corners[:, 1].max()) / 2, 2))
+        place = (round(float(corners[:, 0].min()), 2), round(float(corners[:, 1].max()), 2))
         labels.setdefault(place, []).append(r.name)
     for place, sharing in labels.items():
-        panel.annotate(", ".join(sharing), place, ha="center", va="center", color=_GREEN, fontsize=8, zorder=2)
+        panel.annotate(", ".join(sharing), place, (4, -4), textcoords="offset points", ha="left", va="top", color=_GREEN, fontsize=8, zorder=2)
     bounds = tube(system, states, system.horizon + 1)
     for tree in trees:
         _draw_tree(panel, tree.paths, states, bounds)
@@ -212,10 +212,11 @@ def _scores(panel: Any, flight: Flight, callouts: list[Moment]) -> None:
             panel.plot(*zip(*fired), linestyle="none", marker="o", markersize=3, color=_BLUE, label="alarm")
         if quiet:
             panel.plot(*zip(*quiet), linestyle="none", marker="o", markersize=3, markerfacecolor="white", color=_BLUE, label="already asked, or called harmless")
-        if fired or quiet:
-            panel.legend(loc="lower right", fontsize=7, framealpha=0.9)
     unscored = [t for t, n in notes if not isinstance(n.get("score"), float) and n]
-    panel.plot(unscored, [panel.get_ylim()[1]] * len(unscored), linestyle="none", marker="x", markersize=4, color=_RED)
+    if unscored:
+        panel.plot(unscored, [panel.get_ylim()[1]] * len(unscored), linestyle="none", marker="x", markersize=4, color=_RED, label="no judgement: an alarm")
+    if panel.get_legend_handles_labels()[0]:
+        panel.legend(loc="lower right", fontsize=7, framealpha=0.9)
     for number, m in enumerate(callouts, start=1):
         panel.axvline(m.step * dt, color=_SHOWN[m.row], linewidth=0.8, zorder=1)
         panel.annotate(str(number), (m.step * dt, 1.0), (4, -8), xycoords=("data", "axes fraction"), textcoords="offset points", ha="center", fontsize=7, color=_SHOWN[m.row])

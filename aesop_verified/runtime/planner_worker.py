@@ -66,12 +66,12 @@ class PlannerTask:
 
 
 def warm_up_requests(system: System) -> tuple[Request, ...]:
-    """What a flight asks for: the full horizons, then every step of a wait for all options and for single ones."""
+    """What a flight is most likely to ask for: the full horizons, then every step of a wait for all options.
+
+    A wait for fewer options builds its programs in flight; while it does, the shifted plan is flown.
+    """
     K, T = system.consensus_horizon, system.horizon
-    full = [Request(system.names, False, K, T)]
-    sets = [system.names] + [(name,) for name in system.names] * (len(system.names) > 1)
-    waiting = [Request(options, True, K - k, T - k) for options in sets for k in range(1, K + 1)]
-    return tuple(full + waiting)
+    return (Request(system.names, False, K, T), *(Request(system.names, True, K - k, T - k) for k in range(1, K + 1)))
 
 
 def request_json(request: Request) -> Json:
