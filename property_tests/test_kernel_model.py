@@ -201,13 +201,13 @@ def test_a_summand_called_input_rounding_is_a_summand_like_any_other() -> None:
     """It was once left out of the measured disturbance by its name, and a blind step then counted as certified."""
     s = integrator_fork(summand="input_rounding").system
     assert s.measured_disturbance.support(vector([1])) == fmpq(1, 10)
+    assert line().total_disturbance.summands == ()
     assert line().measured_disturbance.is_zero and line(quantum=fmpq(1, 8)).measured_disturbance.is_zero
 
 
-def test_next_state_column_by_column() -> None:
+def test_next_state_and_laws_by_hand() -> None:
     s = line(b=vector([3]))
     assert s.next_state(vector([1]), vector([2])) == vector([6])
-    assert s.next_state(matrix([[1, 2]], 2), matrix([[0, "1/2"]], 2)) == matrix([[4, "11/2"]], 2)
     assert s.recovery("home").law(vector([5])) == vector([-5])
     with pytest.raises(UsageError, match="no recovery set is named 'away'"):
         s.recovery("away")
@@ -256,6 +256,16 @@ def test_the_offset_of_the_law_counts() -> None:
     assert isinstance(refuted, Refuted) and refuted.witness.statement == "invariance"
     assert refuted.witness.escape.amount == fmpq(1, 4)  # the next state reaches 5/4
     assert isinstance(offset_counterexample("-1/2", LAW, WitnessPoint(vector([1]))), Refuted)
+
+
+def test_the_drift_b_counts() -> None:
+    """x+ = x + u + 1/2 with u = -x: every state goes to 1/2, which is in [0, 1] and not in [-1, 0]."""
+    none = FarkasRows(zeros(2, 2))
+    for low, high, expected in ((0, 1, Proved), (-1, 0, Unknown)):
+        home = RecoverySet("home", Polytope.box([low], [high]), matrix([[-1]], 1), vector([0]))
+        s = line(b=vector(["1/2"]), recovery_sets=(home,))
+        offered = RecoveryEvidence(vector([0]), none, FarkasRows(identity(2)), LAW)
+        assert isinstance(check_recovery_set(s, "home", offered), expected)
 
 
 def test_each_of_the_three_statements_is_needed() -> None:

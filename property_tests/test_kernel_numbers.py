@@ -59,7 +59,7 @@ def test_exact_takes_what_denotes_a_rational(given_value: object, p: int, q: int
 
 
 def test_Z09_a_fraction_stays_a_fraction() -> None:
-    assert text(exact("2/7")) == "2/7" and exact(Fraction(2, 7)) * 7 == 2
+    assert text(exact("2/7")) == "2/7" and text(exact("-6/3")) == "-2" and text(exact("1/2")) == "1/2" and exact(Fraction(2, 7)) * 7 == 2
     with pytest.raises(ExactnessError, match="from_double"):
         exact(2 / 7)  # type: ignore[arg-type]
     assert from_double(2 / 7) == fmpq(2573485501354569, 9007199254740992) != fmpq(2, 7)

@@ -174,6 +174,8 @@ def test_P09_P10_P19_emptiness_by_hand() -> None:
     assert isinstance(check_empty(EMPTY, matrix([[1, 1]], 2)), Proved)
     hair = Polytope.of([[1], [-1]], [1, -1 - fmpq(1, 2**52)], n=1)
     assert isinstance(check_empty(hair, matrix([[1, 1]], 2)), Proved)
+    spare = Polytope.of([[1], [-1], [1]], [0, -1, 9], n=1)
+    assert isinstance(check_empty(spare, matrix([["1/2", "1/2", 0]], 3)), Proved)
     assert "not a contradiction" in reason(check_empty(POINT, matrix([[1, 1]], 2)))  # 0 <= 0 is none
     assert "do not cancel" in reason(check_empty(EMPTY, matrix([[1, 2]], 2)))
     assert "negative" in reason(check_empty(Polytope.of([[1], [1]], [1, 2], n=1), matrix([[1, -1]], 2)))
@@ -208,6 +210,9 @@ def test_dimension_evidence_that_shows_nothing() -> None:
     zero = zeros(0, 4)
     assert "not in the set" in reason(check_dimension(SQUARE, _dimension([[0, 2, 0], [0, 0, 1]], [], [], zero, zero, 2)))
     assert "affinely" in reason(check_dimension(SQUARE, _dimension([[0, "1/2", 1], [0, "1/2", 1]], [], [], zero, zero, 2)))
+    big = Polytope.box([0, 0], [2, 2])  # x - x_0 is what counts, not x + x_0
+    assert "affinely" in reason(check_dimension(big, _dimension([[1, 1, 1], [0, 1, 2]], [], [], zero, zero, 2)))
+    assert "affinely" in reason(check_dimension(SEGMENT, _dimension([[1, 1], ["1/2", "1/2"]], [[0, 1]], ["1/2"], zeros(1, 4), zeros(1, 4), 2)))
     up, down = matrix([[0, 0, 1, 0]], 4), matrix([[0, 0, 0, 1]], 4)
     one_point = [[0], ["1/2"]]
     twice = _dimension(one_point, [[0, 1], [0, 2]], ["1/2", 1], matrix([[0, 0, 1, 0], [0, 0, 2, 0]], 4), matrix([[0, 0, 0, 1], [0, 0, 0, 2]], 4), 2)

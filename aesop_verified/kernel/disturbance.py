@@ -13,7 +13,7 @@ from flint import fmpq, fmpq_mat
 
 from aesop_verified.kernel.errors import UsageError
 from aesop_verified.kernel.polytope import Polytope
-from aesop_verified.kernel.rational import own, require_shape, rows_of
+from aesop_verified.kernel.rational import own, require_shape, rows_of, signed_units, vector
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,12 +53,8 @@ class Summand:
     @property
     def is_zero(self) -> bool:
         """Whether the summand is {0}."""
-        return all(self.support(e) == 0 for e in signed_units(self.map.nrows()))
-
-
-def signed_units(n: int) -> list[fmpq_mat]:
-    """The 2 n vectors e_1, -e_1, e_2, ... of dimension n."""
-    return [fmpq_mat(n, 1, [fmpq(sign * (i == j)) for j in range(n)]) for i in range(n) for sign in (1, -1)]
+        directions = rows_of(signed_units(self.map.nrows()) * self.map)
+        return all(self.support_of_weights(weights) == 0 for weights in directions)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,5 +103,5 @@ class Disturbance:
 
     def bounding_box(self) -> Polytope:
         """The smallest box that contains W, rows in the order +x_1, -x_1, ..."""
-        G = Polytope.box([0] * self.n, [0] * self.n).G
-        return Polytope(G, fmpq_mat(2 * self.n, 1, [self.support(e) for e in signed_units(self.n)]))
+        directions = signed_units(self.n)
+        return Polytope(directions, vector(self.supports(directions)))

@@ -18,6 +18,7 @@ from aesop_verified.kernel.rational import (
     from_columns,
     identity,
     require_shape,
+    signed_units,
     vector,
     zeros,
 )
@@ -187,15 +188,14 @@ def check_dimension(polytope: Polytope, evidence: DimensionEvidence | fmpq_mat) 
     if not all(polytope.contains(p) for p in points):
         return Unknown("one of the points is not in the set")
     # SOUNDNESS: d independent directions inside, n - d independent equalities outside.
-    if d > 0 and from_columns([p - points[0] for p in points[1:]], n).rank() != d:
+    if from_columns([p - points[0] for p in points], n).rank() != d:
         return Unknown("the points are not affinely independent")
-    if d < n:
-        if evidence.normals.rank() != n - d:
-            return Unknown("the normals are not independent")
-        for sign, multipliers in ((1, evidence.upper), (-1, evidence.lower)):
-            outer = Polytope(evidence.normals * fmpq(sign), evidence.values * fmpq(sign))
-            if not isinstance(check_inclusion(InclusionStatement.of(polytope, outer), FarkasRows(multipliers)), Proved):
-                return Unknown("a normal is not shown to be constant on the set")
+    if evidence.normals.rank() != n - d:
+        return Unknown("the normals are not independent")
+    for sign, multipliers in ((1, evidence.upper), (-1, evidence.lower)):
+        outer = Polytope(evidence.normals * fmpq(sign), evidence.values * fmpq(sign))
+        if not isinstance(check_inclusion(InclusionStatement.of(polytope, outer), FarkasRows(multipliers)), Proved):
+            return Unknown("a normal is not shown to be constant on the set")
     return Proved(DimensionCertificate(polytope, d, evidence))
 
 
@@ -229,7 +229,7 @@ def check_bounded(polytope: Polytope, evidence: BoundingBox | Ray | fmpq_mat) ->
             return Unknown("the direction is zero or leaves the set")
         return Refuted(evidence)
     require_shape("the bounds", evidence.bounds, 2 * n, 1)
-    box = Polytope(Polytope.box([0] * n, [0] * n).G, evidence.bounds)
+    box = Polytope(signed_units(n), evidence.bounds)
     included = check_inclusion(InclusionStatement.of(polytope, box), FarkasRows(evidence.multipliers))
     return Proved(evidence) if isinstance(included, Proved) else Unknown("the set is not shown to lie in the box")
 

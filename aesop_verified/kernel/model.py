@@ -177,9 +177,8 @@ class System:
         raise UsageError(f"no recovery set is named {name!r}, expected one of {list(self.names)}")
 
     def next_state(self, x: fmpq_mat, u: fmpq_mat) -> fmpq_mat:
-        """A x + B u + b; for x and u of several columns, column by column."""
-        drift = self.b if x.ncols() == 1 else fmpq_mat(self.n, x.ncols(), [v for v in self.b.entries() for _ in range(x.ncols())])
-        return self.A * x + self.B * u + drift
+        """A x + B u + b, the next nominal state."""
+        return self.A * x + self.B * u + self.b
 
     def fallback(self, options: Sequence[str]) -> str:
         """The fallback policy: the first of the fallback order that is in `options` (total on non-empty sets)."""

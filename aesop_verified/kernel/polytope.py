@@ -17,8 +17,10 @@ from aesop_verified.kernel.rational import (
     exact,
     matrix,
     own,
+    require_matrix,
     require_shape,
     rows_of,
+    signed_units,
     stacked,
     vector,
     zeros,
@@ -49,8 +51,7 @@ class Polytope:
     h: fmpq_mat
 
     def __post_init__(self) -> None:
-        if not isinstance(self.G, fmpq_mat):
-            require_shape("the facet matrix G of a polytope", self.G, 0, 0)
+        require_matrix("the facet matrix G of a polytope", self.G)
         if self.G.ncols() < 1:
             raise UsageError(f"a polytope needs a dimension of at least 1; G has shape {self.G.nrows()} x {self.G.ncols()}")
         require_shape("the offset vector h of a polytope", self.h, self.G.nrows(), 1)
@@ -71,9 +72,7 @@ class Polytope:
         """{x : lower <= x <= upper}; rows come in pairs x_i <= upper_i, -x_i <= -lower_i."""
         if len(lower) != len(upper):
             raise UsageError(f"a box has {len(lower)} lower and {len(upper)} upper bounds, expected as many")
-        n = len(lower)
-        rows = [[sign * (i == j) for j in range(n)] for i in range(n) for sign in (1, -1)]
-        return cls(matrix(rows, n), vector(v for lo, hi in zip(lower, upper) for v in (exact(hi), -exact(lo))))
+        return cls(signed_units(len(lower)), vector(v for lo, hi in zip(lower, upper) for v in (exact(hi), -exact(lo))))
 
     @property
     def dimension_of_space(self) -> int:

@@ -104,6 +104,11 @@ def identity(n: int) -> fmpq_mat:
     return fmpq_mat(n, n, [fmpq(i == j) for i in range(n) for j in range(n)])
 
 
+def signed_units(n: int) -> fmpq_mat:
+    """The rows e_1, -e_1, e_2, ..., shape (2 n, n): the facet normals of a box."""
+    return fmpq_mat(2 * n, n, [fmpq(sign * (i == j)) for i in range(n) for sign in (1, -1) for j in range(n)])
+
+
 def zeros(rows: int, columns: int = 1) -> fmpq_mat:
     """A matrix of zeros."""
     return fmpq_mat(rows, columns)
@@ -147,9 +152,14 @@ def own(instance: object, *names: str) -> None:
         object.__setattr__(instance, name, fmpq_mat(getattr(instance, name)))
 
 
-def require_shape(name: str, m: fmpq_mat, rows: int, columns: int) -> None:
-    """Refuse a matrix of another shape, naming it."""
+def require_matrix(name: str, m: object) -> None:
+    """Refuse what is not an exact matrix, naming it."""
     if not isinstance(m, fmpq_mat):
         raise ExactnessError(f"{name} is a {type(m).__name__}, expected an exact matrix; build it with matrix(...) or vector(...)")
+
+
+def require_shape(name: str, m: fmpq_mat, rows: int, columns: int) -> None:
+    """Refuse a matrix of another shape, naming it."""
+    require_matrix(name, m)
     if m.nrows() != rows or m.ncols() != columns:
         raise UsageError(f"{name} has shape {m.nrows()} x {m.ncols()}, expected {rows} x {columns}")
