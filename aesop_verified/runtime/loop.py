@@ -203,6 +203,13 @@ class Loop:
             self._reasoner.abandon()
         return self._log is None or self._log.end(reason, self._state)
 
+    def abandon(self) -> None:
+        """Leave the flight without an end record, so that `restarted_from` can take it up again."""
+        if self._reasoner is not None:
+            self._reasoner.abandon()
+        if self._log is not None:
+            self._log.close()
+
     @classmethod
     def restarted_from(cls, path: str | Path, *, missed: int, durability: Durability = Durability.WRITTEN, **arguments: object) -> Loop:
         """Take a flight up again from its log, after `missed` steps in which nothing was sent.
