@@ -111,6 +111,7 @@ def test_matrices_by_hand() -> None:
     assert m == fmpq_mat(2, 2, [1, fmpq(1, 2), 3, -4])
     assert rows_of(m) == [[1, fmpq(1, 2)], [3, -4]] and column(m, 1) == vector(["1/2", -4])
     assert from_columns([vector([1, 3]), vector(["1/2", -4])], 2) == m
+    assert stacked(m) == m and stacked_columns(m) == m
     assert stacked(m, identity(2)) == matrix([[1, "1/2"], [3, -4], [1, 0], [0, 1]], 2)
     assert stacked_columns(m, vector([5, 6])) == matrix([[1, "1/2", 5], [3, -4, 6]], 3)
     assert zeros(2, 3) == fmpq_mat(2, 3) and zeros(2) == vector([0, 0])

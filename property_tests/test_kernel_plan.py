@@ -217,6 +217,14 @@ def test_an_integer_roll_out_is_the_rational_one(instance: Instance, extra: int)
         assert run.state(held.plan.horizon + 1, branch) == x
 
 
+def test_a_roll_out_of_one_branch_by_hand() -> None:
+    """x+ = x / 2 + u + 1/3 from 1 with u = 1/4, 0: 1, 13/12, 7/8; D = 6, d = 4."""
+    run = IntegerModel.of(matrix([["1/2"]], 1), matrix([[1]], 1), vector(["1/3"])).roll_out(vector([1]), [sequence("1/4", 0)])
+    assert [run.state(k, 0) for k in range(3)] == [vector([1]), vector(["13/12"]), vector(["7/8"])]
+    assert run.state_factors == [4, 24, 144] and run.input_factor == 4
+    assert [m.entries() for m in run.states] == [[4], [26], [126]] and [m.entries() for m in run.inputs] == [[1], [0]]
+
+
 @example(3, 7, 1)
 @given(st.integers(-20, 20), st.integers(1, 12), st.integers(-20, 20))
 def test_sides_compare_exactly(p: int, q: int, value: int) -> None:

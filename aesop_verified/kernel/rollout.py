@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from flint import fmpq, fmpq_mat, fmpz, fmpz_mat
 
-from aesop_verified.kernel.rational import entries, stacked_columns
+from aesop_verified.kernel.rational import rows_of, stacked_columns
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,19 +103,16 @@ class Sides:
     @classmethod
     def of(cls, G: fmpq_mat, sides: Sequence[Sequence[fmpq]]) -> Sides:
         """Scale every row by the common denominator of its own entries."""
-        width = G.ncols()
-        flat = entries(G)
         rows: list[fmpz] = []
         scales: list[fmpz] = []
-        for i in range(G.nrows()):
-            row = flat[i * width : (i + 1) * width]
+        for row in rows_of(G):
             scale = fmpz(1)
             for value in row:
                 scale = scale.lcm(value.q)
             scales.append(scale)
             rows += [value.p * (scale // value.q) for value in row]
         scaled = [[side * scale for side, scale in zip(step, scales)] for step in sides]
-        return cls(fmpz_mat(G.nrows(), width, rows), tuple(scales), tuple(tuple((s.p, s.q) for s in step) for step in scaled))
+        return cls(fmpz_mat(G.nrows(), G.ncols(), rows), tuple(scales), tuple(tuple((s.p, s.q) for s in step) for step in scaled))
 
     def excess(self, k: int, points: fmpz_mat, factor: fmpz) -> Excess | None:
         """The first row that a column of `points` / factor breaks at step k, or None."""

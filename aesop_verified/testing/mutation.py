@@ -164,7 +164,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m aesop_verified.testing.mutation", description="Mutate the kernel and see which changes no test notices.")
     parser.add_argument("--repository", type=Path, default=Path.cwd(), help="the checkout (default: here)")
-    parser.add_argument("--sample", type=int, metavar="N", help="run N mutants instead of all, the same ones every time")
+    parser.add_argument("--sample", type=int, metavar="N", help="run N mutants that are not known to survive, the same ones every time")
     parser.add_argument("--seed", default="", help="another sample")
     parser.add_argument("--match", default="", help="only mutants whose id contains this text")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time (default: 2)")
@@ -176,7 +176,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     argued = argued_survivors(options.repository)
     chosen = [m for m in kernel_mutants(options.repository) if options.match in m.id]
     if options.sample is not None:
-        chosen = sample(chosen, options.sample, options.seed)
+        chosen = sample([m for m in chosen if m.id not in argued], options.sample, options.seed)
     outcomes: list[Outcome] = []
     for outcome in run(options.repository, chosen, jobs=options.jobs, stages=["hand values"] if options.quick else list(SECONDS)):
         outcomes.append(outcome)
