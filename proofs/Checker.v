@@ -10,6 +10,9 @@ Set Implicit Arguments.
 Unset Strict Implicit.
 Local Open Scope Qc_scope.
 
+(** a <= b, under a name of its own for the command. *)
+Definition not_above (a b : Qc) : bool := leb a b.
+
 (** As in aesop_verified/evidence/recheck.py: refused is evidence that shows nothing. *)
 Inductive Outcome : Type := Proved | Refuted | Refused.
 

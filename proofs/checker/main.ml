@@ -114,12 +114,11 @@ let rows_of v = List.map numbers (as_list v)
 
 (* {"shape": [p, n], "rows": [...]} as rows. *)
 let shaped p n v =
-  (match get "shape" v with List [ Integer a; Integer b ] when a = p && b = n -> () | _ -> bad "a matrix has another shape than %d x %d" p n);
+  (match get "shape" v with List (Integer a :: Integer b :: _) when a = p && b = n -> () | _ -> bad "a matrix has another shape than %d x %d" p n);
   let rows = rows_of (get "rows" v) in
   if List.length rows <> p || List.exists (fun r -> List.length r <> n) rows then bad "a matrix has other rows than its shape says";
   rows
 
-let shape_of v = match get "shape" v with List [ Integer a; Integer b ] when a >= 0 && b >= 0 -> (a, b) | _ -> bad "a matrix without its shape"
 let matrix_of p n rows = vec_exact p (List.map (vec_exact n) rows)
 let plain_matrix p n v = matrix_of p n (rows_of v)
 let column p v = vec_exact p (List.map (function [ x ] -> x | _ -> bad "expected one column") (rows_of v))
@@ -244,6 +243,7 @@ let decide kind v : outcome =
       let r = system (get "system" v) in
       let lower = numbers (get "lower" v) and upper = numbers (get "upper" v) in
       if List.length lower <> r.n || List.length upper <> r.n then bad "expected %d bounds" r.n;
+      if not (List.for_all2 not_above lower upper) then bad "expected lower <= upper";
       if List.length (List.filter (fun (a, b) -> not (qc_eq_dec a b)) (List.combine lower upper)) > 12 then bad "the box has more than 4096 vertices";
       let entry e = (vector r.n (get "state" e), read_plan r (get "plan" e)) in
       vertices_outcome r.n r.m r.sys (Lazy.force r.sets) (vec_exact r.n lower) (vec_exact r.n upper) (List.map entry (as_list (get "plans" v)))
