@@ -4,7 +4,7 @@
     outcome. The kinds are those of aesop_verified/evidence/certificates.py. *)
 
 From Coq Require Import List Arith Bool Lia QArith Qcanon.
-From Aesop Require Import Plans Robust Vectors Farkas Disturbance PlanCheck Rounding Kernel.
+From Aesop Require Import Plans Machine Robust Vectors Farkas Disturbance PlanCheck Rounding Kernel.
 Import ListNotations.
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -398,4 +398,8 @@ Section System.
     rewrite quick_check_plan_is_the_kernels in V by lia.
     apply (@kernel_check_plan_decides n m Name Nat.eq_dec sys Ok v p); exact V.
   Qed.
+  (** ** The loop itself, with best-effort inputs projected from the law at a member of the first recovery set *)
+
+  Definition replayed (x : point n) : Machine.System (point n) (point m) Name :=
+    loop Nat.eq_dec sys [{| member := x; invariance_rows := []; inside_rows := []; law_rows := [] |}] (fun _ => true) 0%nat.
 End System.

@@ -434,6 +434,7 @@ Section Kernel.
     set (a := dot g z) in *; set (c := - (1) * dot g e) in *; set (s := support _ _) in *; qc_order.
   Qed.
 
+  Variable short_enough : Plan (point m) Name -> bool.
   Variable default_name : Name.
 
   (** kernel: AssuredSystem.input_anchor. *)
@@ -445,7 +446,7 @@ Section Kernel.
 
   Definition loop : System (point n) (point m) Name :=
     Robust.robust_algorithm gS gI (mat_vec (A sys)) (mat_vec (B sys)) (b sys) (mat_vec (F sys)) offset_of send
-      name_eq_dec system_names (order sys) (K sys) (T sys) kernel_check_plan (projected input_set input_anchor)
+      name_eq_dec system_names (order sys) (K sys) (T sys) kernel_check_plan short_enough (projected input_set input_anchor)
       first_state_ok (forallb summand_is_zero measured_disturbance) default_name.
 
   Notation plant := (Robust.plant gS (mat_vec (A sys)) (mat_vec (B sys)) (b sys) (in_sum measured_disturbance)).
@@ -523,7 +524,7 @@ Section Kernel.
       apply (@Robust.Robust_true_state_claim_1 _ _ _ gS gI (mat_vec (A sys)) (mat_vec (B sys)) (b sys) (mat_vec (F sys))
         (mat_vec_additive _) (mat_vec_additive _) (mat_vec_additive _) W (contains (X sys)) (contains (U sys))
         (contains input_set) X_R offset_of send (in_sum measured_disturbance) sets_are_robustly_invariant
-        rounding_is_covered name_eq_dec system_names (order sys) (K sys) (T sys) kernel_check_plan
+        rounding_is_covered name_eq_dec system_names (order sys) (K sys) (T sys) kernel_check_plan short_enough
         (projected input_set input_anchor) first_state_ok (forallb summand_is_zero measured_disturbance) default_name
         KT Ord (kernel_check_plan_decides total_is_ordered) (fun E d Hd => sum_is_zero_sound E Hd) env xhat r loop_runs never_overridden
         (in_sum (declared sys)) (in_sum (estimate_error sys)) x e error_covered (zero_in_sum Z) estimate estimate_in_E
@@ -555,7 +556,7 @@ Section Kernel.
       apply (@Robust.Robust_true_state_claim_3 _ _ _ gS gI (mat_vec (A sys)) (mat_vec (B sys)) (b sys) (mat_vec (F sys))
         (mat_vec_additive _) (mat_vec_additive _) (mat_vec_additive _) W (contains (X sys)) (contains (U sys))
         (contains input_set) X_R offset_of send (in_sum measured_disturbance) sets_are_robustly_invariant
-        rounding_is_covered name_eq_dec system_names (order sys) (K sys) (T sys) kernel_check_plan
+        rounding_is_covered name_eq_dec system_names (order sys) (K sys) (T sys) kernel_check_plan short_enough
         (projected input_set input_anchor) first_state_ok (forallb summand_is_zero measured_disturbance) default_name
         KT Ord (kernel_check_plan_decides total_is_ordered) (fun E d Hd => sum_is_zero_sound E Hd) env xhat r loop_runs never_overridden
         (in_sum (declared sys)) (in_sum (estimate_error sys)) x e error_covered (zero_in_sum Z) estimate estimate_in_E

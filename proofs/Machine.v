@@ -56,6 +56,7 @@ Section Machine.
     law : Name -> State -> Input;                    (* kappa_y *)
     corrected : State -> State -> list Input -> list Input;   (* u_{k+1} + F Acl^k w *)
     check : State -> Plan -> bool;                   (* plan.check_plan *)
+    short_enough : Plan -> bool;                     (* Plan.is_short, for plans that are proposed *)
     quantised : Input -> Input;                      (* model.quantised *)
     projected : Input -> Input;                      (* machine.projected, from the system's anchor *)
     first_state_ok : State -> bool;                  (* first_state_set.contains *)
@@ -220,18 +221,20 @@ Section Machine.
                 intent_events := rows ++ [row_nominal] |}
     end.
 
-  (** kernel: machine._certified, the plan. *)
-  Definition first_certified (x : State) (r : Request) (ps : list Plan) : option Plan :=
-    find (fun p => admits r p && check S x p) ps.
+  (** kernel: machine._certified, the plan; [ours] for shifted plans, whose numbers may be longer than a solver's. *)
+  Definition first_certified (ours : bool) (x : State) (r : Request) (ps : list Plan) : option Plan :=
+    find (fun p => admits r p && (ours || short_enough S p) && check S x p) ps.
 
   (** kernel: machine._certified, its events: one for each plan refused before the first certified one; those that
       answer another request are passed over in silence when [others_may_follow]. *)
-  Fixpoint refusals (others_may_follow : bool) (x : State) (r : Request) (ps : list Plan) : list Row :=
+  Fixpoint refusals (ours others_may_follow : bool) (x : State) (r : Request) (ps : list Plan) : list Row :=
     match ps with
     | [] => []
     | p :: ps =>
-        if admits r p then (if check S x p then [] else row_plan_refused :: refusals others_may_follow x r ps)
-        else when (negb others_may_follow) row_plan_refused ++ refusals others_may_follow x r ps
+        if admits r p then
+          if (ours || short_enough S p) && check S x p then []
+          else row_plan_refused :: refusals ours others_may_follow x r ps
+        else when (negb others_may_follow) row_plan_refused ++ refusals ours others_may_follow x r ps
     end.
 
   (** kernel: machine._shifted_plans. *)
@@ -290,19 +293,19 @@ Section Machine.
 
   (** The step once the operator's Resume is out of the way. *)
   Definition proceed (s : MachineState) (i : StepInput) (n : Intent) (x : State) (known : bool) (rows : list Row) : StepResult :=
-    let from_candidates := first_certified x (request n) (candidates i) in
-    let from_held := first_certified x (request n) (shifted_plans s x (request n)) in
+    let from_candidates := first_certified false x (request n) (candidates i) in
+    let from_held := first_certified true x (request n) (shifted_plans s x (request n)) in
     let chosen :=
       if known && negb (overridden i) then
         match from_candidates with
         | Some p => Some (p, [])
         | None => match from_held with
-                  | Some p => Some (p, refusals false x (request n) (shifted_plans s x (request n)) ++ [row_shifted_plan])
+                  | Some p => Some (p, refusals true false x (request n) (shifted_plans s x (request n)) ++ [row_shifted_plan])
                   | None => None
                   end
         end
       else None in
-    let refused := if known && negb (overridden i) then refusals false x (request n) (candidates i) else [] in
+    let refused := if known && negb (overridden i) then refusals false false x (request n) (candidates i) else [] in
     match chosen with
     | Some (p, more) =>
         let (detector, again) := detector_after s n i in
@@ -310,7 +313,7 @@ Section Machine.
           (rows ++ refused ++ more ++ when (was_suspended (mode s)) row_certified_again ++ when again row_alarm_again) (first p) true
     | None =>
         suspend s i n x (rows ++ refused ++ (if known && negb (overridden i) then
-                                               refusals false x (request n) (shifted_plans s x (request n)) else []))
+                                               refusals true false x (request n) (shifted_plans s x (request n)) else []))
     end.
 
   (** kernel: machine.transition. *)
@@ -319,8 +322,8 @@ Section Machine.
     let '(x, known, obstacle) := current_state s i in
     let rows := intent_events n ++ obstacle in
     if resuming i && may_resume (mode s) && negb (is_missing i) && known then
-      let refused := refusals true x start_request (candidates i) in
-      match first_certified x start_request (candidates i) with
+      let refused := refusals false true x start_request (candidates i) in
+      match first_certified false x start_request (candidates i) with
       | Some p => finish (step s + 1) Nominal {| plan := p; origin := x |} (next_trigger s) (alarm i)
                     (rows ++ refused ++ [row_resume; row_nominal]) (first p) true
       | None => proceed s i n x known (rows ++ refused ++ [row_resume_refused])
@@ -333,10 +336,10 @@ Section Machine.
     | None => None
     | Some x =>
         if first_state_ok S x then
-          match first_certified x start_request (candidates i) with
+          match first_certified false x start_request (candidates i) with
           | None => None
           | Some p => Some (finish 0 Nominal {| plan := p; origin := x |} 0 (alarm i)
-                              (refusals false x start_request (candidates i) ++ [row_nominal]) (first p) true)
+                              (refusals false false x start_request (candidates i) ++ [row_nominal]) (first p) true)
           end
         else None
     end.

@@ -64,16 +64,17 @@ Section Properties.
     - rewrite subset_spec; tauto.
   Qed.
 
-  Lemma first_certified_sound x r ps p :
-    first_certified sys x r ps = Some p -> In p ps /\ admits sys r p = true /\ check sys x p = true.
+  Lemma first_certified_sound ours x r ps p :
+    first_certified sys ours x r ps = Some p -> In p ps /\ admits sys r p = true /\ check sys x p = true.
   Proof.
-    intros H; apply find_some in H; destruct H as [I H]; apply andb_true_iff in H; tauto.
+    intros H; apply find_some in H; destruct H as [I H]; rewrite !andb_true_iff in H; tauto.
   Qed.
 
-  Lemma first_certified_complete x r ps p :
-    In p ps -> admits sys r p = true -> check sys x p = true -> first_certified sys x r ps <> None.
+  Lemma first_certified_complete ours x r ps p :
+    In p ps -> admits sys r p = true -> ours || short_enough sys p = true -> check sys x p = true ->
+    first_certified sys ours x r ps <> None.
   Proof.
-    intros I A C N; pose proof (find_none _ _ N _ I) as F; simpl in F; rewrite A, C in F; discriminate.
+    intros I A L C N; pose proof (find_none _ _ N _ I) as F; cbv beta in F; rewrite A, L, C in F; discriminate.
   Qed.
 
   (** The fallback policy is total on non-empty sets of options. *)
@@ -222,12 +223,12 @@ Section Properties.
     pose proof (fun p => @admitted_plan_fits_the_aim s (intent sys s i) p SI (held_names G)) as Fits.
     unfold proceed; rewrite NO; simpl.
     destruct (detector_after s (intent sys s i) i) as [d again].
-    destruct (first_certified sys x' (request (intent sys s i)) (candidates i)) as [p|] eqn:E.
+    destruct (first_certified sys false x' (request (intent sys s i)) (candidates i)) as [p|] eqn:E.
     - apply first_certified_sound in E; destruct E as (_ & A & Ck); destruct (Fits p A).
       eauto 10.
     - destruct (shifted_plan_answers_intent G SI P) as (q & I & A & Ck).
-      pose proof (first_certified_complete I A Ck) as NN.
-      destruct (first_certified sys x' (request (intent sys s i)) (shifted_plans sys s x' (request (intent sys s i)))) as [p|] eqn:E2; [|congruence].
+      pose proof (first_certified_complete (ours := true) I A eq_refl Ck) as NN.
+      destruct (first_certified sys true x' (request (intent sys s i)) (shifted_plans sys s x' (request (intent sys s i)))) as [p|] eqn:E2; [|congruence].
       apply first_certified_sound in E2; destruct E2 as (_ & A2 & Ck2); destruct (Fits p A2).
       eauto 10.
   Qed.
@@ -258,7 +259,7 @@ Section Properties.
       do 4 eexists; split; [exact E | tauto]. }
     unfold transition; rewrite CS.
     destruct (resuming i && may_resume (mode s) && negb (is_missing i) && true) eqn:B; [|apply Go].
-    destruct (first_certified sys x' (start_request sys) (candidates i)) as [p|] eqn:E; [|apply Go].
+    destruct (first_certified sys false x' (start_request sys) (candidates i)) as [p|] eqn:E; [|apply Go].
     apply first_certified_sound in E; destruct E as (_ & A & Ck); apply admits_spec in A; simpl in A.
     do 2 (apply andb_true_iff in B; destruct B as [B _]); apply andb_true_iff in B.
     exists p, (Nominal _); do 2 eexists; split; [reflexivity|]; simpl; tauto.
@@ -298,7 +299,7 @@ Section Properties.
   Proof.
     induction t as [|t IH].
     - pose proof (started runs) as H; unfold start in H; rewrite (measured_first runs) in H.
-      destruct (first_state_ok sys (x 0)); [|discriminate]; destruct (first_certified _ _ _ _) as [p|] eqn:E; [|discriminate]; injection H as <-.
+      destruct (first_state_ok sys (x 0)); [|discriminate]; destruct (first_certified _ _ _ _ _) as [p|] eqn:E; [|discriminate]; injection H as <-.
       apply first_certified_sound in E; destruct E as (_ & A & C); apply admits_spec in A; simpl in A.
       apply finish_is_good; simpl; tauto.
     - rewrite (proceeds runs); destruct IH as [G E _].
@@ -433,7 +434,7 @@ Section Properties.
   Proof.
     revert k; induction t as [|t IH]; intros k [kept M].
     - pose proof (started runs) as H; unfold start in H; rewrite (measured_first runs) in H.
-      destruct (first_state_ok sys (x 0)); [|discriminate]; destruct (first_certified _ _ _ _) as [p|]; [|discriminate]; injection H as H.
+      destruct (first_state_ok sys (x 0)); [|discriminate]; destruct (first_certified _ _ _ _ _) as [p|]; [|discriminate]; injection H as H.
       assert (k = 0) as ->.
       { unfold mode_at in M; rewrite <- H in M; unfold finish in M; destruct (alarm (env 0)); simpl in M; congruence. }
       split; [lia | exists kept; exact M].
@@ -625,13 +626,13 @@ Proof.
   assert (Pro : forall n x known rows, U (input (proceed sys s i n x known rows))).
   { intros n x known rows; unfold proceed, suspend; destruct (detector_after s n i).
     destruct (known && _); [|rewrite Fin; apply HP].
-    destruct (first_certified sys x (request n) (candidates i)) as [p|] eqn:E.
+    destruct (first_certified sys false x (request n) (candidates i)) as [p|] eqn:E.
     - rewrite Fin; apply first_certified_sound in E; apply (HC x), E.
-    - destruct (first_certified sys x (request n) (shifted_plans sys s x (request n))) as [p|] eqn:E2.
+    - destruct (first_certified sys true x (request n) (shifted_plans sys s x (request n))) as [p|] eqn:E2.
       + rewrite Fin; apply first_certified_sound in E2; apply (HC x), E2.
       + rewrite Fin; apply HP. }
   unfold transition; destruct (current_state sys s i) as [[x known] obstacle].
   destruct (_ && known); [|apply Pro].
-  destruct (first_certified sys x (start_request sys) (candidates i)) as [p|] eqn:E; [|apply Pro].
+  destruct (first_certified sys false x (start_request sys) (candidates i)) as [p|] eqn:E; [|apply Pro].
   rewrite Fin; apply first_certified_sound in E; apply (HC x), E.
 Qed.

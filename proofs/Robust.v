@@ -277,6 +277,7 @@ Section Tubes.
   Variables names fallback_order : list Name.
   Variables K T : nat.
   Variable check : State -> Plan Input Name -> bool.
+  Variable short_enough : Plan Input Name -> bool.
   Variable projected : Input -> Input.
   Variable first_state_ok : State -> bool.
   Variable prediction_is_exact : bool.
@@ -292,6 +293,7 @@ Section Tubes.
     law := kappa;
     Machine.corrected := corrected;
     Machine.check := check;
+    Machine.short_enough := short_enough;
     quantised := send;
     Machine.projected := projected;
     Machine.first_state_ok := first_state_ok;

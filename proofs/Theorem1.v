@@ -30,6 +30,7 @@ Section Theorem1.
   Variables names fallback_order : list Name.
   Variables K T : nat.
   Variable check : State -> Plan Input Name -> bool.   (* a decision procedure for Eq. (3) *)
+  Variable short_enough : Plan Input Name -> bool.
   Variable projected : Input -> Input.
   Variable first_state_ok : State -> bool.
   Variable default_input : Input.
@@ -46,6 +47,7 @@ Section Theorem1.
     law := kappa;
     corrected := fun _ _ us => us;
     Machine.check := check;
+    Machine.short_enough := short_enough;
     quantised := fun u => u;
     Machine.projected := projected;
     Machine.first_state_ok := first_state_ok;
@@ -173,15 +175,15 @@ Section Theorem1.
     end.
 
   Theorem Theorem_1_claim_4_the_loop_runs x0 p :
-    first_state_ok x0 = true ->
+    first_state_ok x0 = true -> short_enough p = true ->
     feasible x0 p -> consensus p = K -> horizon p = T -> incl (options p) names -> In p (candidates (reads 0)) ->
     exists env x r, execution algorithm plant env x r /\ x 0 = x0
       /\ (forall t, answer (env t) = answer (reads t) /\ candidates (env t) = candidates (reads t)
                     /\ alarm (env t) = alarm (reads t) /\ operator (env t) = operator (reads t)).
   Proof.
-    intros FS C HK HT L I; apply check_decides in C.
+    intros FS SE C HK HT L I; apply check_decides in C.
     assert (A : admits algorithm (start_request algorithm) p = true) by (apply admits_spec; simpl; auto).
-    pose proof (first_certified_complete (sys := algorithm) (x := x0) I A C) as N.
+    pose proof (first_certified_complete (sys := algorithm) (ours := false) (x := x0) I A SE C) as N.
     destruct (start algorithm (measuring x0 (reads 0))) as [r0|] eqn:St.
     - exists (fun t => measuring (fst (loop x0 r0 t)) (reads t)),
              (fun t => fst (loop x0 r0 t)), (fun t => snd (loop x0 r0 t)).
@@ -191,7 +193,7 @@ Section Theorem1.
       + intros t; destruct (loop x0 r0 t); reflexivity.
       + intros t; left; reflexivity.
     - unfold start in St; simpl in St; rewrite FS in St.
-      destruct (first_certified algorithm x0 (start_request algorithm) (candidates (reads 0))); congruence.
+      destruct (first_certified algorithm false x0 (start_request algorithm) (candidates (reads 0))); congruence.
   Qed.
 
   (** * The consensus and the deadline fit: the options stay open for exactly K + 1 inputs *)

@@ -4,7 +4,7 @@
     Zarith's gcd: reducing fractions is where the time goes. *)
 
 From Coq Require Import Extraction ExtrOcamlBasic ExtrOcamlNatInt ExtrOcamlZBigInt ZArith QArith Qcanon.
-From Aesop Require Import Plans Vectors Disturbance Kernel Checker.
+From Aesop Require Import Plans Machine Vectors Disturbance Kernel Checker.
 
 Extract Constant Z.ggcd =>
  "(fun a b -> let g = Z.gcd a b in
@@ -14,4 +14,5 @@ Extraction Blacklist String List.
 Extraction "core.ml"
   Q2Qc vec_of_list Qc_eq_dec not_above
   inclusion_outcome emptiness_outcome boundedness_outcome support_outcome
-  system_accepted all_sets plan_outcome recovery_set_outcome members_outcome vertices_outcome total_disturbance.
+  system_accepted all_sets plan_outcome recovery_set_outcome members_outcome vertices_outcome total_disturbance
+  replayed Machine.start transition.
