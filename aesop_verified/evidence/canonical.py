@@ -17,6 +17,9 @@ from aesop_verified.kernel.polytope import Polytope
 from aesop_verified.kernel.rational import exact, matrix, rows_of, text, vector
 
 T = TypeVar("T")
+MOST_STEPS = 10_000
+"""The longest horizon that a file is read with; system files allow no longer one."""
+_MOST_STATES, _MOST_SIDE = 10_000, 1_000_000
 Json = dict[str, Any]
 
 
@@ -127,7 +130,7 @@ class Reader:
     def matrix(self, key: str) -> fmpq_mat:
         """A matrix with its shape."""
         inner = self.object(key)
-        shape = inner.read("shape", lambda v: (int(v[0]), int(v[1])))
+        shape = inner.read("shape", _shape)
         made = inner.read("rows", lambda v: matrix([[number(x) for x in _list(row)] for row in _list(v)], shape[1]))
         if (made.nrows(), made.ncols()) != shape:
             raise UsageError(f"{self.path(key)}: found {made.nrows()} rows, expected the shape {list(shape)}")
@@ -140,13 +143,24 @@ class Reader:
     def polytope(self, key: str) -> Polytope:
         """{x : G x <= h}."""
         inner = self.object(key)
-        return Polytope(inner.plain_matrix("G", inner.integer("n")), inner.vector("h"))
+        n = inner.integer("n")
+        if not 1 <= n <= _MOST_STATES:
+            raise UsageError(f"{inner.path('n')}: found {n}, expected 1 to {_MOST_STATES}")
+        return Polytope(inner.plain_matrix("G", n), inner.vector("h"))
 
     def plan(self, key: str) -> Plan:
         """A plan."""
         inner = self.object(key)
         recovery = tuple(Reader({"u": v._value}, v._path).matrix("u") for v in inner.objects("recovery"))
         return Plan(inner.texts("options"), inner.integer("consensus"), inner.integer("horizon"), inner.matrix("nominal"), recovery)
+
+
+def _shape(value: object) -> tuple[int, int]:
+    """Rows and columns; flint ends the process when it cannot have the memory that they ask for."""
+    found = _list(value)
+    if len(found) != 2 or any(not isinstance(v, int) or isinstance(v, bool) or not 0 <= v <= _MOST_SIDE for v in found):
+        raise UsageError(f"found {found}, expected two integers of 0 to {_MOST_SIDE}")
+    return found[0], found[1]
 
 
 def number(value: object) -> fmpq:
@@ -164,8 +178,10 @@ def _list(value: object) -> Sequence[Any]:
 
 def system_of(reader: Reader) -> System:
     """The system that `System.canonical` describes."""
-    B = reader.read("B", lambda v: matrix([[number(x) for x in row] for row in v], len(v[0])))
+    B = reader.read("B", lambda v: matrix([[number(x) for x in _list(row)] for row in _list(v)], len(v[0])))
     n = B.nrows()
+    if reader.integer("horizon") > MOST_STEPS:
+        raise UsageError(f"{reader.path('horizon')}: found {reader.integer('horizon')}, expected at most {MOST_STEPS}")
 
     def disturbance(key: str) -> Disturbance:
         parts = []

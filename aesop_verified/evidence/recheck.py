@@ -39,6 +39,7 @@ from aesop_verified.kernel.rational import text, vector
 from aesop_verified.kernel.verdict import Proved, Refuted, Unknown
 
 _MOST_VERTICES = 4096
+_MOST_BYTES = 1 << 28
 
 
 class Outcome(enum.Enum):
@@ -80,9 +81,12 @@ def check_file(path: str | Path) -> Checked:
         UsageError: when the file cannot be read or is no certificate file.
     """
     try:
-        data = Path(path).read_bytes()
+        with open(path, "rb") as file:
+            data = file.read(_MOST_BYTES + 1)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror}); expected a certificate file") from None
+    if len(data) > _MOST_BYTES:
+        raise UsageError(f"{path}: found more than {_MOST_BYTES} bytes, expected a certificate file")
     try:
         return check_bytes(data)
     except UsageError as error:
@@ -113,7 +117,9 @@ def _loaded(data: bytes) -> object:
 
     try:
         return json.loads(data.decode("utf-8"), parse_float=refuse, parse_constant=refuse, object_pairs_hook=once)
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+    except UsageError:
+        raise
+    except (ValueError, RecursionError) as error:  # JSON, UTF-8, or an integer of thousands of digits
         raise UsageError(f"this is no JSON ({error}); expected a certificate file") from None
 
 
@@ -200,6 +206,8 @@ def _recovery_set(r: Reader) -> _Answer:
 
 def _tightened(r: Reader) -> _Answer:
     system, which = _system_at(r), r.text("which")
+    if which in ("states", "inputs") and which in system.names:
+        raise UsageError(f"which: found {which!r}, which is a recovery set and a part of the system; rename the recovery set")
     points = r.object("points")
     last = system.horizon + 1 if which not in ("states", "inputs") else system.horizon
     for k in range(last + 1):
@@ -212,12 +220,13 @@ def _tightened(r: Reader) -> _Answer:
         violation = target.violation(points.vector(str(k)))
         if violation is not None:
             return Outcome.REFUSED, f"the point for k = {k} is outside by {text(violation.amount)} at facet {violation.facet}"
-    return Outcome.PROVED, f"members for k = 0..{last}"
+    return Outcome.PROVED, f"members for k = 0..{last} of {which}, system {system.hash()[:12]}"
 
 
 def _plan(r: Reader) -> _Answer:
-    result = check_plan(_system_at(r), r.vector("state"), r.plan("plan"))
-    return _answer(result, "the plan satisfies Eq. (3) on the tightened sets", lambda v: f"{v.constraint} of branch {v.branch} at step {v.step} by {text(v.amount)}")
+    system = _system_at(r)
+    result = check_plan(system, r.vector("state"), r.plan("plan"))
+    return _answer(result, f"the plan satisfies Eq. (3) on the tightened sets of system {system.hash()[:12]}", lambda v: f"{v.constraint} of branch {v.branch} at step {v.step} by {text(v.amount)}")
 
 
 def _plans_at_vertices(r: Reader) -> _Answer:
@@ -240,7 +249,7 @@ def _plans_at_vertices(r: Reader) -> _Answer:
         result = check_plan(system, vector(corner), plan)
         if not isinstance(result, Proved):
             return Outcome.REFUSED, f"the plan at the vertex {[text(v) for v in corner]} is not certified"
-    return Outcome.PROVED, f"{len(plans)} vertices, options {', '.join(next(iter(shape))[0])}"
+    return Outcome.PROVED, f"{len(plans)} vertices, options {', '.join(next(iter(shape))[0])}, system {system.hash()[:12]}"
 
 
 def _no_plan(r: Reader) -> _Answer:
@@ -249,7 +258,7 @@ def _no_plan(r: Reader) -> _Answer:
         result = check_empty(plan_set(system, state, name), options.matrix(name))
         if not isinstance(result, Proved):
             return Outcome.REFUSED, f"option {name}: the multipliers do not show that it has no plan"
-    return Outcome.PROVED, f"no plan keeps any of {', '.join(system.names)}"
+    return Outcome.PROVED, f"no plan keeps any of {', '.join(system.names)}, system {system.hash()[:12]}"
 
 
 _CHECKS: dict[str, Callable[[Reader], _Answer]] = {

@@ -16,7 +16,7 @@ import yaml
 from aesop_verified.system.errors import Position, Problem, Problems, SystemFileError
 
 _MAX_DEPTH = 40
-_MAX_BYTES = 4_000_000
+MAX_BYTES = 4_000_000
 
 
 class _Mark(Protocol):
@@ -59,8 +59,8 @@ def read_document(data: bytes, source: str) -> Node:
     Raises:
         SystemFileError: for text that is not UTF-8 or not YAML, and for the constructs refused above.
     """
-    if len(data) > _MAX_BYTES:
-        raise SystemFileError(source, [Problem("", None, f"found {len(data)} bytes, expected at most {_MAX_BYTES}")])
+    if len(data) > MAX_BYTES:
+        raise SystemFileError(source, [Problem("", None, f"found more bytes than a system file has, expected at most {MAX_BYTES}")])
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -11,6 +11,8 @@ from aesop_verified.kernel.errors import UsageError
 
 Value = TypeVar("Value")
 Arguments = ParamSpec("Arguments")
+MOST_SHOWN = 40
+"""Problems of one file that a message names; nobody reads more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,10 @@ class SystemFileError(UsageError):
     def __init__(self, source: str, problems: Sequence[Problem]) -> None:
         self.source = source
         self.problems = tuple(sorted(problems, key=lambda p: (0, 0) if p.position is None else (p.position.line, p.position.column)))
-        super().__init__("\n".join(p.text(source) for p in self.problems))
+        lines = [p.text(source) for p in self.problems[:MOST_SHOWN]]
+        if len(self.problems) > MOST_SHOWN:
+            lines.append(f"{source}: and {len(self.problems) - MOST_SHOWN} more")
+        super().__init__("\n".join(lines))
 
 
 class FieldError(Exception):

@@ -9,7 +9,7 @@ from flint import fmpq, fmpq_mat
 
 from aesop_verified.kernel.errors import UsageError
 from aesop_verified.system.document import ListNode, MapNode, Node, ScalarNode
-from aesop_verified.system.errors import FieldError, Position, Problem, Problems, suggestion
+from aesop_verified.system.errors import MOST_SHOWN, FieldError, Position, Problem, Problems, suggestion
 from aesop_verified.system.numbers import NumberRefused, read_number, split_quantity
 from aesop_verified.system.parts import Variable, require_name
 from aesop_verified.system.units import UnitRefused, conversion, read_unit
@@ -64,7 +64,8 @@ class Field:
         """Record that a key is none of the known ones."""
         assert isinstance(self.node, MapNode)
         path = f"{self.path}.{key}" if self.path else key
-        self.problems.add(path, self.node.key_positions[key], f"found the unknown {what} {key!r}, expected one of {', '.join(known)}{suggestion(key, known)}")
+        meant = suggestion(key, known) if len(self.problems.found) < MOST_SHOWN else ""
+        self.problems.add(path, self.node.key_positions[key], f"found the unknown {what} {key!r:.80}, expected one of {', '.join(known)}{meant}")
 
     def any_keys(self, expected: str) -> dict[str, Field]:
         """All values of a mapping, by key."""

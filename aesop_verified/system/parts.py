@@ -20,7 +20,7 @@ DEFAULT_RECOVERY_INPUT_WEIGHT = fmpq(1, 10_000)
 NAME_PATTERN = r"[a-z][a-z0-9_]*"
 MISREAD_NAMES = ("yes", "no", "on", "off", "true", "false", "null")
 """Words that other YAML readers do not take as text."""
-RESERVED_NAMES = ("max", "min", "nominal", "synthesise")
+RESERVED_NAMES = ("inputs", "max", "min", "nominal", "states", "synthesise")
 
 
 def require_name(name: str) -> str:

@@ -45,7 +45,7 @@ from aesop_verified.kernel.polytope import Polytope
 from aesop_verified.system.canonical import SCHEMA_VERSION
 from aesop_verified.system.chains import integrator_chains
 from aesop_verified.system.description import DEFAULT_QUANTUM, MAX_HORIZON, SystemDescription
-from aesop_verified.system.document import Node, ScalarNode, read_document
+from aesop_verified.system.document import MAX_BYTES, Node, ScalarNode, read_document
 from aesop_verified.system.errors import Arguments, Problem, Problems, SystemFileError, Value, suggestion
 from aesop_verified.system.fields import Field
 from aesop_verified.system.parts import GivenSet, RecoveryRegion, SynthesisRequest, Variable
@@ -70,7 +70,8 @@ def load(path: str | Path) -> SystemDescription:
         SystemFileError: for everything in it that cannot be understood, all at once.
     """
     try:
-        data = Path(path).read_bytes()
+        with open(path, "rb") as file:
+            data = file.read(MAX_BYTES + 1)  # one too many is refused; a device would never end
     except OSError as error:
         raise SystemFileError(str(path), [Problem("", None, f"cannot be read: {error.strerror}; check the path")]) from None
     return loads(data, str(path))
