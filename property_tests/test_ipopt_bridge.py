@@ -159,6 +159,19 @@ def test_y04_a_variable_fixed_outside_its_bounds_is_refused(solver: Any) -> None
     assert "variable 'x'" in outcome.reason
 
 
+def test_y04_also_where_no_constraint_uses_the_variable(solver: Any) -> None:
+    """The report's own model: min y over 0 <= y <= 1; the solver never sees x and says optimal."""
+    m = pyo.ConcreteModel()
+    m.x, m.y = pyo.Var(bounds=(0, 1)), pyo.Var(bounds=(0, 1))
+    m.x.fix(2, skip_validation=True)
+    m.cost = pyo.Objective(expr=m.y)
+    outcome = failure(solve_pyomo(solver, m))
+    assert outcome.status is SolveStatus.INFEASIBLE
+    assert "the variable 'x' is fixed to 2, outside its bounds [0, 1]" in outcome.reason
+    m.x.fix(1)
+    assert solved(solve_pyomo(solver, m)).values[m.y] == pytest.approx(0, abs=1e-6)
+
+
 def test_m08_a_start_outside_the_box_is_moved_into_it(solver: Any) -> None:
     """coin-or/Ipopt#212: maximum 0.7 * 275 * 9.75 = 1876.875 at the corner, start at zeros."""
     m = pyo.ConcreteModel()
@@ -183,6 +196,21 @@ def test_m09_a_model_undefined_at_its_start_is_named(solver: Any) -> None:
     assert m.x.value == 0
     m.x.set_value(1.0)
     assert isinstance(solve_pyomo(solver, m), PyomoSolved)
+
+
+@pytest.mark.parametrize("kind", ["fixed variable", "parameter"])
+def test_m09_a_measured_state_at_which_the_model_is_undefined_is_named_too(solver: Any, kind: str) -> None:
+    """As a program writes it that solves again each step: x is no decision but the state, 0."""
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var(initialize=0) if kind == "fixed variable" else pyo.Param(initialize=0, mutable=True)
+    if kind == "fixed variable":
+        m.x.fix(0)
+    m.u, m.after = pyo.Var(initialize=0, bounds=(-1, 1)), pyo.Var(initialize=0)
+    m.dynamics = pyo.Constraint(expr=m.after == m.u / m.x)
+    m.cost = pyo.Objective(expr=m.after**2 + m.u**2)
+    outcome = failure(solve_pyomo(solver, m))
+    assert outcome.status is SolveStatus.INVALID
+    assert "Model not finite at x0 (component 0): constraint dynamics" in outcome.reason
 
 
 def test_limits_are_limits_and_carry_no_point(solver: Any) -> None:

@@ -137,6 +137,17 @@ def test_a_restart_refuses_a_plan_for_an_unknown_set_and_a_wait_that_is_over() -
                 restarted(ASSURED, state, 0)
 
 
+def test_H02_a_run_repeats_unless_it_is_asked_to_search() -> None:
+    ci, discovery = settings.get_profile("ci"), settings.get_profile("discovery")
+    assert ci.derandomize and ci.print_blob and ci.database is None
+    assert not discovery.derandomize and discovery.print_blob
+
+
+def test_H02_the_header_of_a_run_names_profile_and_seed(pytestconfig: pytest.Config) -> None:
+    said = str(pytestconfig.hook.pytest_report_header(config=pytestconfig, start_path=pytestconfig.rootpath))
+    assert "hypothesis profile" in said and "seed" in said
+
+
 def test_H02_the_boundary_case_is_an_explicit_example_and_not_a_lucky_draw() -> None:
     """A state on the edge of X is certified, one that is 2^-200 further is not; both are always run."""
     go = sequence(-1, -1, -1, -1, -1, -1, "-3/4")

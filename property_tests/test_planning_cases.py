@@ -11,10 +11,12 @@ import pytest
 from flint import fmpq
 from hypothesis import example, given
 from hypothesis import strategies as st
+from scipy import sparse
 
 from aesop_verified.kernel.disturbance import Disturbance
 from aesop_verified.kernel.errors import UsageError
-from aesop_verified.kernel.events import Request
+from aesop_verified.kernel.events import Request, Row, StepInput, StepResult
+from aesop_verified.kernel.machine import start, transition
 from aesop_verified.kernel.model import RecoverySet, System
 from aesop_verified.kernel.plan import Plan, check_plan, shifted_plan
 from aesop_verified.kernel.polytope import Polytope
@@ -34,6 +36,9 @@ from aesop_verified.planning.program import (
     judged,
 )
 from aesop_verified.planning.status import SolveStatus
+from aesop_verified.recovery import assured_system
+from aesop_verified.recovery.find import find_empty
+from aesop_verified.recovery.pontryagin import same_set
 
 ADAPTERS = (DaqpSolver, PiqpSolver)
 both = pytest.mark.parametrize("adapter", ADAPTERS)
@@ -83,14 +88,23 @@ def test_Q05_an_inaccurate_answer_is_not_a_solution() -> None:
     v = vectors(INTERVAL, [-2], [-1], [1])
     answer = refused(judged(INTERVAL, v, SolveStatus.SOLVED, "optimal", np.array([1.122]), 3))
     assert answer.status is SolveStatus.INACCURATE and "1.2" in answer.reason
+    for point in (1.122, 1.0):  # the flag alone is enough, also where the point happens to be right
+        flagged = refused(judged(INTERVAL, v, SolveStatus.INACCURATE, "solved inaccurate", np.array([point]), 3))
+        assert flagged.status is SolveStatus.INACCURATE and "solved inaccurate" in flagged.reason
 
 
 def test_Q06_data_that_is_not_finite_is_refused_with_field_and_index() -> None:
-    for q in (math.nan, INF):
-        with pytest.raises(UsageError, match=r"q\[0\] is (nan|inf)"):
+    for q in (math.nan, INF, -INF):
+        with pytest.raises(UsageError, match=r"q\[0\] is (nan|inf|-inf)"):
             vectors(INTERVAL, [q], [-1], [1])
     with pytest.raises(UsageError, match=r"upper\[0\] is NaN"):
         vectors(INTERVAL, [0], [-1], [math.nan])
+    with pytest.raises(UsageError, match=r"lower\[0\] is NaN"):
+        vectors(INTERVAL, [0], [math.nan], [1])
+    planner = Planner.for_system(interval_system(), QuadraticCost.diagonal([1], [1], [0]))
+    for x in (math.nan, INF):
+        with pytest.raises(UsageError, match=r"state\[0\] is (nan|inf)"):
+            planner.plan(Request(("stay",), False, 0, 1), [x])
     with pytest.raises(UsageError, match=r"cost\.goal\[1\] is nan"):
         QuadraticCost.diagonal([1, 1], [1], [0, math.nan])
     answer = refused(judged(INTERVAL, vectors(INTERVAL, [0], [-1], [1]), SolveStatus.SOLVED, "optimal", np.array([math.nan]), 1))
@@ -102,8 +116,23 @@ def test_Q08_matrices_cannot_be_updated_and_a_new_program_is_solved(adapter: typ
     old = program([[0, 0], [0, 0]], [[1, 0], [0, 1]])
     with pytest.raises(FrozenInstanceError):
         old.P = np.eye(2)  # type: ignore[misc]
+    for written in (old.P, old.G):
+        with pytest.raises(ValueError, match="read-only"):
+            written[0, 0] = 4.0
     new = program([[4, 1], [1, 2]], [[1, 0], [0, 1]])
     assert solved(adapter(new).solve(vectors(new, [1, 1], [-1, -1], [1, 1]))).z == pytest.approx([-1 / 7, -3 / 7], abs=1e-8)
+
+
+def test_Q08_a_program_keeps_its_matrices_whatever_happens_to_those_it_was_made_from() -> None:
+    P, G = np.array([[4.0, 1.0], [1.0, 2.0]]), np.eye(2)
+    whole, thin = QuadraticProgram(P, G), QuadraticProgram(sparse.csc_matrix(P), sparse.csc_matrix(G))
+    solver = DaqpSolver(whole)
+    P[:], G[:] = 0.0, 0.0
+    for stored in (thin.P.data, thin.G.data):
+        with pytest.raises(ValueError, match="read-only"):
+            stored[0] = 9.0
+    for answer in (solver.solve(vectors(whole, [1, 1], [-1, -1], [1, 1])), PiqpSolver(thin).solve(vectors(thin, [1, 1], [-1, -1], [1, 1]))):
+        assert solved(answer).z == pytest.approx([-1 / 7, -3 / 7], abs=1e-8)
 
 
 @given(st.lists(st.integers(-40, 40).map(lambda v: v / 8), min_size=1, max_size=6))
@@ -173,8 +202,11 @@ def test_Q21_a_hessian_with_nan_is_refused() -> None:
 @both
 def test_Q23_rows_of_very_different_size(adapter: type[DaqpSolver | PiqpSolver]) -> None:
     qp = program([[0]], [[1e9], [-1], [-1e-6]])
-    answer = solved(adapter(qp).solve(vectors(qp, [1], [-INF] * 3, [1e9, 0, -5e-7])))
-    assert answer.z == pytest.approx([0.5], abs=1e-8)
+    for price, end in ((1, 0.5), (-1, 1.0)):
+        answer = solved(adapter(qp).solve(vectors(qp, [price], [-INF] * 3, [1e9, 0, -5e-7])))
+        assert answer.z == pytest.approx([end], abs=1e-8)
+    rows = Polytope.of([[10**9], [-1], ["-1e-6"]], [10**9, 0, "-5e-7"], n=1)
+    assert isinstance(find_empty(rows), Refuted) and same_set(rows, Polytope.box(["1/2"], [1]))
 
 
 @both
@@ -227,6 +259,19 @@ def test_M03_the_fallback_is_the_recovery_tail_and_never_the_last_input_again() 
     assert isinstance(answer, Refuted) and answer.witness.amount == 1
 
 
+@pytest.mark.parametrize("offered", ["nothing", "the old plan"])
+def test_M03_Q05_Q24_a_failed_solve_is_answered_by_the_tail_of_the_held_plan(offered: str) -> None:
+    """The step itself: whether the solver gives nothing or the old plan again, the certified 0 is sent and never the old 1."""
+    assured, go = assured_system(interval_system()), matrix([[1, 0]], 2)
+    plan = Plan(("stay",), 0, 1, go, (go,))
+    begun = start(assured, StepInput(vector([0]), candidates=(plan,)))
+    assert isinstance(begun, StepResult) and begun.input == vector([1])
+    step = transition(assured, begun.state, StepInput(vector([1]), candidates=() if offered == "nothing" else (plan,)))
+    assert step.input == vector([0]) and step.certified
+    rows = [e.row for e in step.events]
+    assert Row.SHIFTED_PLAN in rows and (Row.PLAN_REFUSED in rows) is (offered == "the old plan")
+
+
 def test_M11_after_any_failure_the_next_solve_is_cold_and_succeeds() -> None:
     rng = np.random.default_rng(0)
     n = 12
@@ -239,6 +284,18 @@ def test_M11_after_any_failure_the_next_solve_is_cold_and_succeeds() -> None:
     answer = solved(solver.solve(v))
     assert solver.cold_starts == 2
     assert answer.cost == pytest.approx(solved(PiqpSolver(qp).solve(v)).cost, rel=1e-7)
+
+
+def test_M11_a_warm_start_that_is_stopped_early_leaves_nothing_behind() -> None:
+    n = 12
+    root = np.random.default_rng(0).standard_normal((n, n))
+    qp = QuadraticProgram(root @ root.T + np.eye(n), np.vstack([np.eye(n), np.random.default_rng(1).standard_normal((2 * n, n))]))
+    easy, hard = (qp.vectors(q, np.full(3 * n, -1.0), np.full(3 * n, 1.0)) for q in (np.zeros(n), 10 * np.random.default_rng(2).standard_normal(n)))
+    solver = DaqpSolver(qp, iteration_limit=2)
+    assert solved(solver.solve(easy)).z == pytest.approx(np.zeros(n), abs=1e-9)
+    assert refused(solver.solve(hard)).status is SolveStatus.LIMIT and solver.cold_starts == 2  # stopped warm, then once more from cold
+    assert solved(solver.solve(easy)).z == pytest.approx(np.zeros(n), abs=1e-9)
+    assert solver.cold_starts == 3
 
 
 def test_M11_an_infeasible_step_does_not_poison_the_next() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aesop_verified.kernel.errors import UsageError
-from aesop_verified.kernel.inclusion import WitnessPoint, check_empty
+from aesop_verified.kernel.inclusion import InclusionStatement, WitnessPoint, check_empty, check_inclusion
 from aesop_verified.kernel.polytope import Polytope
 from aesop_verified.kernel.rational import matrix, vector
 from aesop_verified.kernel.verdict import Proved, Refuted
@@ -131,6 +131,8 @@ def test_P12_containment_of_sets_without_vertices() -> None:
     P, Q = Polytope.of([[1, 0]], [0], n=2), Polytope.of([[1, 0]], [-1], n=2)
     assert is_subset(Q, P)
     assert not is_subset(P, Q)
+    origin = check_inclusion(InclusionStatement.of(P, Q), WitnessPoint(vector([0, 0])))
+    assert isinstance(origin, Refuted) and origin.witness.amount == 1
 
 
 def test_P13_projection_of_a_flat_set() -> None:
@@ -184,11 +186,17 @@ def test_P22_no_rows_is_a_set_and_no_dimension_is_not() -> None:
 
 
 def test_P24_containment_in_a_flat_set() -> None:
-    assert not is_subset(Polytope.box(["-1/2", "-1/2"], ["1/2", "1/2"]), Polytope.box([-1, 0], [1, 0]))
+    inner, outer = Polytope.box(["-1/2", "-1/2"], ["1/2", "1/2"]), Polytope.box([-1, 0], [1, 0])
+    assert not is_subset(inner, outer)
+    named = check_inclusion(InclusionStatement.of(inner, outer), WitnessPoint(vector([0, "1/2"])))
+    assert isinstance(named, Refuted) and named.witness.amount == fmpq(1, 2)
+    assert is_subset(Polytope.box(["-1/2", 0], ["1/2", 0]), outer)
 
 
 def test_P25_equalities_count_in_an_intersection() -> None:
-    assert is_empty(Polytope.box([0, 0], [1, 1]).intersection(Polytope.box([5, 0], [5, 1])))
+    unit = Polytope.box([0, 0], [1, 1])
+    assert is_empty(unit.intersection(Polytope.box([5, 0], [5, 1])))
+    assert not is_empty(unit.intersection(Polytope.box([1, 0], [1, 1])))
 
 
 def test_P27_small_and_flat_sets_are_not_always_contained() -> None:
@@ -244,6 +252,15 @@ def test_P36_difference_of_flat_sets(level: int) -> None:
     found = pontryagin_difference(P, Polytope.box(["-1/10", 0], ["1/10", 0]))
     assert same_set(found.polytope, Polytope.box(["1/10", level], ["9/10", level]))
     assert dimension(found.polytope) == 1
+
+
+def test_P36_the_rule_for_an_equality() -> None:
+    """h_Q(a) + h_Q(-a) = 0 is needed, and the new offset is b - h_Q(a): Q at height 2 moves the result, a thick Q empties it."""
+    P = Polytope.box([0, 1], [1, 1])
+    moved = pontryagin_difference(P, Polytope.box(["-1/10", 2], ["1/10", 2]))
+    assert moved.kind is Kind.ORDINARY and same_set(moved.polytope, Polytope.box(["1/10", -1], ["9/10", -1]))
+    thick = pontryagin_difference(P, Polytope.box(["-1/10", 0], ["1/10", "1/1000000"]))
+    assert thick.kind is Kind.EMPTY and is_empty(thick.polytope)
 
 
 def test_P37_operations_leave_their_operands_alone() -> None:

@@ -110,8 +110,10 @@ def test_I05_a_set_that_shrinks_to_nothing() -> None:
     A, B, b = identity(1), matrix([[1]], 1), zeros(1)
     found = largest_control_invariant(A, B, b, interval(5), interval(1), noise(1, "11/10"), cap=60)
     assert isinstance(found, NoControlInvariantSubset)
-    # radii 5, 4.9, ..., 1.0 are sets 0..40; the one after 1.0 needs a Pontryagin difference that is empty
-    assert 40 <= found.iterations <= 42
+    # radii 5, 4.9, ..., 1.0 are sets 0..40; set 41 needs the Pontryagin difference of set 40, which is empty
+    assert found.iterations == 41
+    last = largest_control_invariant(A, B, b, interval(5), interval(1), noise(1, "11/10"), cap=40)
+    assert isinstance(last, NotConverged) and same_set(last.outer_bound, interval(1))
     capped = largest_control_invariant(A, B, b, interval(5), interval(1), noise(1, "11/10"), cap=20)
     assert isinstance(capped, NotConverged) and same_set(capped.outer_bound, interval(3))
     whole = largest_control_invariant(A, B, b, interval(5), interval(1), noise(1, "1"))

@@ -27,6 +27,7 @@ from aesop_verified.recovery.z3_answers import (
     Unsatisfiable,
     ask,
     model_value,
+    number,
 )
 
 RECOVERY = Path(module.__file__).parent
@@ -37,7 +38,11 @@ def test_Z01_the_truth_value_of_an_answer_is_never_used() -> None:
     solver = z3.Solver()
     solver.add(x < 0, x > 0)
     assert bool(z3.unsat)  # why it is forbidden
-    assert isinstance(ask(solver), Unsatisfiable)
+    answer = ask(solver)
+    assert isinstance(answer, Unsatisfiable)
+    for value in (answer, Undecided("timeout"), Satisfiable(None), *Verdict):  # ours have no truth value at all
+        with pytest.raises(TypeError, match="no truth value"):
+            assert value
     for path in RECOVERY.glob("*.py"):
         assert not truth_uses(ast.parse(path.read_text(encoding="utf-8"))), path
 
@@ -77,9 +82,21 @@ def test_Z03_a_time_out_is_undecided() -> None:
 def test_Z03_twin_an_exception_is_undecided() -> None:
     class Canceled:
         def check(self) -> None:
-            raise z3.Z3Exception(b"canceled")
+            raise z3.Z3Exception("canceled")
 
-    assert isinstance(ask(Canceled()), Undecided)
+    assert ask(Canceled()) == Undecided("canceled")
+
+
+@pytest.mark.parametrize("spelling", ["timeout", "canceled", "max. resource limit exceeded", ""])
+def test_Z03_twin_every_spelling_of_a_limit_is_undecided(spelling: str) -> None:
+    class Limited:
+        def check(self) -> z3.CheckSatResult:
+            return z3.CheckSatResult(z3.Z3_L_UNDEF)
+
+        def reason_unknown(self) -> str:
+            return spelling
+
+    assert ask(Limited()) == Undecided(spelling or "no reason given")
 
 
 def test_Z04_a_worker_that_ignores_its_limit_is_ended() -> None:
@@ -107,6 +124,14 @@ def test_Z06_a_forced_definition_is_unsatisfiable() -> None:
     assert isinstance(ask(solver), Unsatisfiable)
 
 
+def test_Z06_the_worker_says_so_too() -> None:
+    facts = "(declare-const a Real) (declare-const b Real) (assert (>= a b)) (assert (>= b 1))"
+    definition = "(assert (= a (ite (= a 1) {then} (ite (> b 0) 1.0 0.0))))"
+    with SecondOpinion() as opinion:
+        assert opinion.decide(facts + definition.format(then="0.0") + "(assert (not (= a 1)))") is Verdict.PROVED
+        assert opinion.decide(facts + definition.format(then="1.0")) is Verdict.REFUTED
+
+
 def test_Z06_every_model_is_substituted_back() -> None:
     unit, half = Polytope.box([0], [1]), Polytope.box([0], ["1/2"])
     lie = worker('[{"facet": 0, "answer": "sat", "point": ["1/4"]}]')
@@ -131,7 +156,7 @@ def test_Z07_equality_of_terms_is_never_a_truth_value() -> None:
 def test_Z09_a_fraction_stays_a_fraction() -> None:
     x = z3.Real("x")
     solver = z3.Solver()
-    solver.add(x == z3.RealVal("2/7"))
+    solver.add(x == number(exact("2/7")))
     answer = ask(solver)
     assert isinstance(answer, Satisfiable)
     assert model_value(answer.model[x]) == fmpq(2, 7)

@@ -19,7 +19,17 @@ W_co = TypeVar("W_co", covariant=True)
 _KERNEL = "aesop_verified.kernel."
 
 
-class Verdict(enum.Enum):
+class _NoTruthValue:
+    __slots__ = ()
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            f"a {type(self).__name__} result has no truth value; write isinstance(result, Proved) or "
+            "result.verdict is Verdict.PROVED (and handle Refuted and Unknown)"
+        )
+
+
+class Verdict(_NoTruthValue, enum.Enum):
     """The verdict of a check, for tables and files."""
 
     PROVED = "proved"
@@ -41,16 +51,6 @@ class NotProved(AesopError):
     def __init__(self, message: str, verdict: Verdict) -> None:
         super().__init__(message)
         self.verdict = verdict
-
-
-class _NoTruthValue:
-    __slots__ = ()
-
-    def __bool__(self) -> NoReturn:
-        raise TypeError(
-            f"a {type(self).__name__} result has no truth value; write isinstance(result, Proved) or "
-            "result.verdict is Verdict.PROVED (and handle Refuted and Unknown)"
-        )
 
 
 @dataclass(frozen=True, slots=True)

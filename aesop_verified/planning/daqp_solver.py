@@ -52,7 +52,7 @@ class DaqpSolver:
         self._warm = False
         self._model: daqp.Model | None = None
         self._order, self._bounded = _simple_bounds_first(program.G)
-        self._P = np.ascontiguousarray(program.P)
+        self._P = np.array(program.P, order="C")  # a copy: DAQP wants a matrix that can be written to
         self._rows = np.ascontiguousarray(program.G[self._order[program.variables if self._bounded else 0 :]])
 
     def solve(self, vectors: ProgramVectors) -> QpResult:

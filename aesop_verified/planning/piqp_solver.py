@@ -36,7 +36,7 @@ class PiqpSolver:
     def __init__(self, program: QuadraticProgram, *, iteration_limit: int = 250) -> None:
         self.program = program
         self.iteration_limit = iteration_limit
-        self._P = sparse.csc_matrix(program.P)
+        self._P = sparse.csc_matrix(program.P, copy=True)  # PIQP wants a matrix that can be written to
         self._G = sparse.csr_matrix(program.G)
         self._kinds: np.ndarray | None = None
         self._solver: piqp.SparseSolver | None = None

@@ -71,7 +71,8 @@ class QuadraticProgram:
     """The matrices of a convex program, validated once.
 
     Attributes:
-        P: cost matrix, shape (n, n), symmetric positive semidefinite; dense or `scipy.sparse`.
+        P: cost matrix, shape (n, n), symmetric positive semidefinite; dense or `scipy.sparse`. Like G it is copied
+            and cannot be written to.
         G: rows, shape (r, n); dense or sparse.
         row_scale: the factors by which the rows of G were multiplied, shape (r,); set on construction.
 
@@ -95,7 +96,8 @@ class QuadraticProgram:
         scale = np.where(peaks > 0, 1.0 / np.where(peaks > 0, peaks, 1.0), 1.0)
         object.__setattr__(self, "row_scale", scale)
         scaled = sparse.csc_matrix(sparse.diags(scale) @ self.G) if sparse.issparse(self.G) else scale[:, None] * self.G
-        object.__setattr__(self, "G", scaled)
+        object.__setattr__(self, "G", _unwritable(scaled))
+        object.__setattr__(self, "P", _unwritable(self.P.copy()))
 
     @property
     def variables(self) -> int:
@@ -203,6 +205,16 @@ def require_finite(name: str, values: Matrix | Vector | sparse.csc_matrix) -> No
         index = [int(i) for i in np.argwhere(~np.isfinite(dense))[0]]
         value = dense[tuple(index)]
     raise UsageError(f"{name}{index} is {value}, expected a finite number; correct the data before planning")
+
+
+def _unwritable(values: Matrix | sparse.csc_matrix) -> Matrix | sparse.csc_matrix:
+    """The same matrix, whose entries can no longer be replaced in place."""
+    if isinstance(values, np.ndarray):
+        values.setflags(write=False)
+    else:
+        for array in (values.data, values.indices, values.indptr):
+            array.setflags(write=False)
+    return values
 
 
 def refuse_nan(name: str, values: Vector) -> None:

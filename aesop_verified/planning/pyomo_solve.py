@@ -46,13 +46,19 @@ def solve_pyomo(
         convexity: whether a local solver's "infeasible" may be believed.
         residual_bound: the largest relative violation of a solved point.
     """
+    fixed = fixed_outside_bounds(model, residual_bound)
+    if fixed is not None:
+        return PyomoFailure(SolveStatus.INFEASIBLE, f"not attempted: {fixed}")
     try:
         results = solver.solve(model, load_solutions=False)
     except InfeasibleConstraintException as error:
         # Pyomo's writer evaluates constants and fixed variables; it raises where they contradict a bound.
         return PyomoFailure(SolveStatus.INFEASIBLE, f"not attempted: {error}")
-    except (ApplicationError, ValueError, ArithmeticError) as error:
+    except ApplicationError as error:
         return PyomoFailure(SolveStatus.INVALID, f"not attempted: {error}")
+    except (ValueError, ArithmeticError) as error:
+        # A fixed state or a parameter at which the model is undefined stops the writer already.
+        return PyomoFailure(SolveStatus.INVALID, start_fault(model) or f"not attempted: {error}")
     status = status_of(results, convexity)
     if status is not SolveStatus.SOLVED:
         fault = start_fault(model)
@@ -98,6 +104,14 @@ def residual(model: Any) -> float:
         if variable.value is not None:
             worst = max(worst, _violation(float(variable.value), variable.lb, variable.ub))
     return worst
+
+
+def fixed_outside_bounds(model: Any, residual_bound: float) -> str | None:
+    """The first variable that is fixed outside its own bounds, in words; solvers that never see it say "optimal"."""
+    for variable in model.component_data_objects(pyo.Var):
+        if variable.fixed and variable.value is not None and not _violation(float(variable.value), variable.lb, variable.ub) <= residual_bound:
+            return f"the variable '{variable.name}' is fixed to {variable.value}, outside its bounds [{variable.lb}, {variable.ub}]"
+    return None
 
 
 def start_fault(model: Any) -> str | None:

@@ -7,7 +7,7 @@ reason text or as an exception, and a model value may be irrational. Each is tur
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import z3
 from flint import fmpq
@@ -16,20 +16,27 @@ from aesop_verified.kernel.errors import ExactnessError
 from aesop_verified.kernel.rational import exact
 
 
+class _NoTruthValue:
+    __slots__ = ()
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(f"the answer {type(self).__name__} has no truth value; write isinstance(answer, Unsatisfiable) and handle the other two")
+
+
 @dataclass(frozen=True, slots=True)
-class Unsatisfiable:
+class Unsatisfiable(_NoTruthValue):
     """No assignment satisfies the query."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Satisfiable:
+class Satisfiable(_NoTruthValue):
     """Z3 has a model; it counts only once its exact values are substituted back."""
 
     model: Any
 
 
 @dataclass(frozen=True, slots=True)
-class Undecided:
+class Undecided(_NoTruthValue):
     """Z3 gave no answer; `reason` is its own word for it."""
 
     reason: str
