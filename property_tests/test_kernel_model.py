@@ -301,6 +301,8 @@ def test_a_system_is_assured_only_as_a_whole() -> None:
     assured = assure(fork, evidence)
     assert isinstance(assured, Proved) and [c.name for c in assured.certificate.certificates] == ["left", "right"]
     assert assured.certificate.input_anchor == vector([0])
+    alone = assure(line(), {"home": RecoveryEvidence(vector(["1/2"]), FarkasRows(zeros(2, 2)), FarkasRows(identity(2)), LAW)})
+    assert isinstance(alone, Proved) and alone.certificate.input_anchor == vector(["-1/2"])
     missing = assure(fork, {"left": evidence["left"]})
     assert isinstance(missing, Unknown) and "'right'" in missing.reason
     bad = assure(fork, {**evidence, "right": dataclasses.replace(evidence["right"], law=FarkasRows(zeros(2, 2)))})
