@@ -149,3 +149,6 @@ Fixpoint vec_of_list {A} (n : nat) (l : list A) : option (vec A n) :=
   | S n, a :: l => match vec_of_list n l with Some v => Some (a, v) | None => None end
   | _, _ => None
   end.
+
+Fixpoint list_of_vec {A} (n : nat) : vec A n -> list A :=
+  match n with O => fun _ => [] | S n => fun v => fst v :: list_of_vec (snd v) end.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
@@ -25,28 +24,20 @@ from aesop_verified.kernel.polytope import Polytope
 from aesop_verified.kernel.rational import identity, matrix, vector
 from aesop_verified.system import load
 from aesop_verified.testing.textbook import fork_plan, integrator_fork
+from property_tests.proof_tools import built_checker, needs_checker
 
 ROOT = Path(__file__).parent.parent
-PROOFS = ROOT / "proofs"
 EXAMPLES = ("constant-speed-fork", "double-integrator", "coupled-tanks")
 MUTANTS = int(os.environ.get("AESOP_CHECKER_MUTANTS", "400"))
 SEED = 20240912
-TOOLS = ("coqc", "ocamlfind")
 
-pytestmark = pytest.mark.skipif(
-    any(shutil.which(t) is None for t in TOOLS),
-    reason="coqc or ocamlfind is not installed; on Debian: apt-get install coq libzarith-ocaml-dev",
-)
+pytestmark = needs_checker
 
 
 @pytest.fixture(scope="module")
-def checker(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def checker() -> Path:
     """The command, built from clean."""
-    folder = tmp_path_factory.mktemp("proofs")
-    shutil.copytree(PROOFS, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.vo*", "*.glob", ".*", "build", "Makefile.coq*"))
-    done = subprocess.run(["make", "-C", str(folder), "checker"], capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return folder / "checker" / "build" / "checker"
+    return built_checker()
 
 
 def _small_files() -> Iterator[bytes]:
