@@ -24,7 +24,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reasoner", choices=("auto", "local", "scripted", "endpoint"), default="auto", help="who answers (auto: whom the scenario prefers, else its script)"
     )
-    parser.add_argument("--pace", choices=("real", "fast"), default="real", help="real: a step every dt; fast: only while the reasoner thinks")
+    parser.add_argument("--pace", choices=("sim", "real", "fast"), default="sim", help="sim: a step takes dt or longer, the plant waits for the loop; real: what is not there in time is done without, as on the robot; fast: like sim, in real time only while the reasoner thinks")
     parser.add_argument("--no-figure", action="store_true", help="draw no figure")
     parser.add_argument("--json", action="store_true", help="print the result as JSON and nothing else")
 
@@ -85,7 +85,7 @@ def _summary(found: Simulated, files: list[Path]) -> list[str]:
     late = len(late_steps(flight))
     return [
         f"reasoner: {found.reasoner}",
-        f"decision time: p50 {flight.quantile_ms(0.5):.1f} ms, p99 {flight.quantile_ms(0.99):.1f} ms; {late} of {len(flight.samples)} steps later than dt",
+        f"decision time: p50 {flight.quantile_ms(0.5):.1f} ms, p99 {flight.quantile_ms(0.99):.1f} ms; {late} of {len(flight.samples)} steps took longer than dt",
         f"peak memory of all processes in flight: {found.peak_kilobytes / 1024:.0f} MB",
         f"written: {', '.join(str(f) for f in files)}",
         f"re-check the log with: aesop check {found.log_path}",

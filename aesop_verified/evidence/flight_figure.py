@@ -106,7 +106,7 @@ def _view(
         place = (round(float(corners[:, 0].min()), 2), round(float(corners[:, 1].max()), 2))
         labels.setdefault(place, []).append(r.name)
     for place, sharing in labels.items():
-        panel.annotate(", ".join(sharing), place, (4, -4), textcoords="offset points", ha="left", va="top", color=_GREEN, fontsize=8, zorder=2)
+        panel.annotate(", ".join(sharing), place, (4, -4), textcoords="offset points", ha="left", va="top", color=_GREEN, fontsize=8, zorder=7)
     bounds = tube(system, states, system.horizon + 1)
     for tree in trees:
         _draw_tree(panel, tree.paths, states, bounds)
@@ -217,6 +217,7 @@ def _scores(panel: Any, flight: Flight, callouts: list[Moment]) -> None:
         panel.plot(unscored, [panel.get_ylim()[1]] * len(unscored), linestyle="none", marker="x", markersize=4, color=_RED, label="no judgement: an alarm")
     if panel.get_legend_handles_labels()[0]:
         panel.legend(loc="lower right", fontsize=7, framealpha=0.9)
+    panel.margins(y=0.14)
     for number, m in enumerate(callouts, start=1):
         panel.axvline(m.step * dt, color=_SHOWN[m.row], linewidth=0.8, zorder=1)
         panel.annotate(str(number), (m.step * dt, 1.0), (4, -8), xycoords=("data", "axes fraction"), textcoords="offset points", ha="center", fontsize=7, color=_SHOWN[m.row])

@@ -16,10 +16,11 @@ from typing import Any
 from flint import fmpq_mat
 
 from aesop_verified.kernel.errors import UsageError
-from aesop_verified.kernel.events import MachineState, StartRefused, StepInput, StepResult
+from aesop_verified.kernel.events import MachineState, Nominal, StartRefused, StepInput, StepResult
 from aesop_verified.kernel.invariance import AssuredSystem, assure
 from aesop_verified.kernel.machine import restarted, start, transition
 from aesop_verified.kernel.polytope import Polytope
+from aesop_verified.kernel.rational import require_shape
 from aesop_verified.kernel.verdict import Proved
 from aesop_verified.runtime import exact_text as e
 from aesop_verified.runtime.events_text import event_json, gave_json, read_of, state_of
@@ -72,7 +73,7 @@ class LogVerdict:
         gaps: (first missing step, lines missing, reason).
         start_refused: why the loop refused to start, if it did.
         size, last_hash: the verified prefix in bytes and where its chain stands.
-        state: of the machine after the verified prefix.
+        state, measured: of the machine after the verified prefix, and the measurement of its last step.
         ended: whether there is an end record.
         logged_steps: steps and lost lines of the prefix.
     """
@@ -88,6 +89,7 @@ class LogVerdict:
     size: int = 0
     last_hash: str = FIRST_HASH
     state: MachineState | None = field(default=None, repr=False)
+    measured: fmpq_mat | None = field(default=None, repr=False)
     ended: bool = False
     logged_steps: int = 0
 
@@ -105,6 +107,8 @@ class LogVerdict:
     def summary(self) -> str:
         """One line for people."""
         text = f"{len(self.steps)} steps re-run, {self.certified_steps} certified, {len(self.violated_assumptions)} with w outside W"
+        if self.assured is not None:
+            text = f"system {self.assured.system.hash()[:12]}, {text}"
         return f"{text}: {self.reason}" if self.reason else text
 
 
@@ -145,6 +149,9 @@ def check_log_bytes(data: bytes) -> LogVerdict:
             replay.line(number, line)
         except (_Refusal, UsageError) as error:
             return replay.verdict(LogOutcome.REFUSED, f"line {number}: {error}", number)
+        except (ArithmeticError, LookupError, StopIteration, TypeError, ValueError) as error:
+            # A state that no flight leads to: the kernel's functions are total on their own states only.
+            return replay.verdict(LogOutcome.REFUSED, f"line {number}: it cannot be run again ({type(error).__name__}: {error})", number)
     if torn is not None and replay.ended:
         return replay.verdict(LogOutcome.REFUSED, f"line {torn}: something follows the end record", torn)
     if torn is not None:
@@ -187,7 +194,7 @@ class _Replay:
     def verdict(self, outcome: LogOutcome, reason: str, line: int | None = None) -> LogVerdict:
         return LogVerdict(
             outcome, reason, line, tuple(self.steps), self.header, self.assured, tuple(self.gaps), self.start_refused,
-            self.size, self.hash, self.state, self.ended, self.logged_steps,
+            self.size, self.hash, self.state, self.measured, self.ended, self.logged_steps,
         )  # fmt: skip
 
     def line(self, number: int, line: bytes) -> None:
@@ -217,6 +224,10 @@ class _Replay:
         system = e.field(content, "system", e.system_of)
         if system.hash() != e.field(content, "system_hash", e.words):
             raise _Refusal("the hash of the system is not that of its data")
+        if (e.field(content, "horizon", e.whole), e.field(content, "consensus_horizon", e.whole)) != (system.horizon, system.consensus_horizon):
+            raise _Refusal(f"horizon and consensus_horizon are not those of the system, {system.horizon} and {system.consensus_horizon}")
+        if e.field(content, "dt", e.number) <= 0:
+            raise _Refusal(f"dt: found {content['dt']}, expected a positive number of seconds")
         result = assure(system, e.field(content, "evidence", e.evidence_of))
         if not isinstance(result, Proved):
             raise _Refusal("the evidence does not prove the recovery sets invariant")
@@ -252,9 +263,16 @@ class _Replay:
         self.logged_steps += 1
 
     def _gap(self, content: dict[str, Any], _: int) -> None:
-        self._running()
+        """The state is the writer's word; it has to be one, and the steps after it are certified like any other."""
+        assured, _box = self._running()
         lines = e.field(content, "lines", e.whole)
+        if lines < 1:
+            raise _Refusal(f"lines: found {lines}, expected how many are missing")
         state = e.field(content, "state", lambda v: e.optional(v, state_of))
+        if state is not None:
+            _require_state(assured, state)
+        if self.state is not None and (state is None or state.step < self.state.step):
+            raise _Refusal(f"state: found {'none' if state is None else f'step {state.step}'}, expected one from step {self.state.step} on")
         self.gaps.append((e.field(content, "first_step", e.whole), lines, e.field(content, "reason", e.words)))
         self.state, self.measured = state, None
         self.logged_steps += lines
@@ -269,7 +287,7 @@ class _Replay:
         state, events = restarted(assured, self.state, missed)
         if [event_json(event) for event in events] != content.get("events"):
             raise _Refusal(f"events: found {content.get('events')!r:.80}, the re-run gives {[event_json(v) for v in events]!r}")
-        self.state, self.measured = state, None
+        self.state, self.measured = state, None if missed else self.measured
 
     def _refused_start(self, content: dict[str, Any], _: int) -> None:
         assured, _box = self._running()
@@ -285,7 +303,25 @@ class _Replay:
             raise _Refusal(f"steps: found {steps}, but the log holds {len(self.steps)} of them")
         if not self.gaps and steps != len(self.steps):
             raise _Refusal(f"steps: found {steps}, expected {len(self.steps)}")
+        lost = e.field(content, "lost_lines", e.whole)
+        if not 0 <= lost <= sum(lines for _first, lines, _why in self.gaps):
+            raise _Refusal(f"lost_lines: found {lost}, but the gaps in the log add up to {sum(lines for _first, lines, _why in self.gaps)}")
         self.ended = True
+
+
+def _require_state(assured: AssuredSystem, state: MachineState) -> None:
+    """What a gap says of the machine's state is one of this system's."""
+    system, held = assured.system, state.held
+    n, m, mode = system.n, system.m, state.mode
+    require_shape("the held state", held.state, n, 1)
+    require_shape("the held plan's inputs", held.plan.nominal, m, held.plan.horizon + 1)
+    require_shape("the sent input", state.sent, m, 1)
+    if state.step < 0 or held.plan.horizon > system.horizon or (not isinstance(mode, Nominal) and mode.k < 0):
+        raise _Refusal("state: the step, the plan's horizon or k is out of range")
+    require_shape("the held plan's next state", held.next_state, n, 1)
+    if held.next_state != system.next_state(held.state, held.plan.first_input):
+        raise _Refusal("state: the held plan does not lead to its next state")
+    restarted(assured, state, 0)  # refuses a mode and a held plan that do not belong together
 
 
 def _content(body: bytes) -> dict[str, Any]:
@@ -309,6 +345,6 @@ def _compare(content: dict[str, Any], result: StepResult) -> None:
     if e.field(content, "step", e.whole) != result.state.step:
         raise _Refusal(f"step: found {content['step']}, expected {result.state.step}")
     for key in sorted(again.keys() | logged.keys()):
-        if logged.get(key) != again.get(key):
+        if key not in logged or key not in again or logged[key] != again[key]:
             raise _Refusal(f"gave.{key}: found {str(logged.get(key))[:200]}, the re-run gives {str(again.get(key))[:200]}")
 

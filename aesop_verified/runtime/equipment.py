@@ -52,13 +52,14 @@ class Equipment:
 
 
 def equip(
-    scenario: Scenario, assured: AssuredSystem, calibrating: Worker, cache_path: Path, choice: str, say: Callable[[str], None]
+    scenario: Scenario, assured: AssuredSystem, calibrating: Worker, cache_path: Path, choice: str, say: Callable[[str], None], *, niceness: int = 5
 ) -> Equipment:
     """Start planner, detector and reasoner and wait until all are ready.
 
     Args:
         calibrating: a worker with the `CalibrationTask`; it is closed here.
         cache_path: where that task writes the cache.
+        niceness: by how much the reasoner's process gives way to the others.
         choice: one of `REASONER_CHOICES`; auto takes what the scenario prefers and falls back to its script.
 
     Raises:
@@ -76,7 +77,7 @@ def equip(
         state = tuple(doubles(scenario.initial))
         planning = worker("planner", PlannerTask(PlannerSpec.described(scenario.system, system), warm_up_requests(system), state, 8.0))
         spec, name = _reasoner(scenario, choice)
-        answering = worker("reasoner", ReasonerTask(spec), grace_ns=0)
+        answering = worker("reasoner", ReasonerTask(spec, niceness), grace_ns=0)
         calibration = calibrated(calibrating)
         calibrating.close()
         say(f"detector calibrated: alarm when the score is above {calibration.threshold:.3f}; {calibration.statement}")
@@ -91,7 +92,7 @@ def equip(
             say(f"{error}; the script answers instead")
             answering.close()
             spec, name = scenario.script, "the script of the scenario (the preferred reasoner cannot start here)"
-            answering = worker("reasoner", ReasonerTask(spec), grace_ns=0)
+            answering = worker("reasoner", ReasonerTask(spec, niceness), grace_ns=0)
             answering.wait_ready(START_SECONDS)
         for made in (planning, detecting):
             made.wait_ready(START_SECONDS)

@@ -23,6 +23,9 @@ from aesop_verified.kernel.rational import exact, matrix, rows_of, text, vector
 
 Json = dict[str, Any]
 T = TypeVar("T")
+MOST_STEPS = 10_000
+"""The longest horizon that a log is read with; system files allow no longer one."""
+_MOST_STATES = 10_000
 
 
 class Unreadable(UsageError):
@@ -140,6 +143,8 @@ def matrix_of(value: object, columns: int) -> fmpq_mat:
 
 def _polytope_of(value: object) -> Polytope:
     n = field(value, "n", whole)
+    if not 1 <= n <= _MOST_STATES:  # flint ends the process when it cannot have the memory for more
+        raise Unreadable(f"n: found {n}, expected 1 to {_MOST_STATES}")
     return Polytope(field(value, "G", lambda v: matrix_of(v, n)), field(value, "h", vector_of))
 
 
@@ -161,6 +166,9 @@ def system_of(value: object) -> System:
     rows = field(value, "B", items)
     m = len(items(rows[0])) if rows else 0
     n = len(rows)
+
+    if field(value, "horizon", whole) > MOST_STEPS:
+        raise Unreadable(f"horizon: found {field(value, 'horizon', whole)}, expected at most {MOST_STEPS}")
 
     def recovery_set(r: object) -> RecoverySet:
         return RecoverySet(

@@ -15,14 +15,21 @@ from aesop_verified.runtime.clock import NANOSECONDS, Clock
 from aesop_verified.runtime.loop import Loop, StepReport
 from aesop_verified.runtime.scenario import Scenario
 
+_LONGEST_STRETCH = 20
+"""A simulated step is never stretched by more than this factor."""
+_GLANCE_NS = 10_000_000
+"""Between two looks at how long the reasoner has been stalled."""
+
 
 class Pace(enum.Enum):
     """How the steps of a simulated flight follow each other."""
 
+    SIM = "sim"
+    """A step takes dt or longer: the simulated plant waits for its input, as long as planner and detector need."""
     REAL = "real"
-    """One step every dt, as on the robot."""
+    """A step has dt: what is not there by the loop's deadlines is done without, as on the robot."""
     FAST = "fast"
-    """As fast as possible, but in real time while the reasoner is thinking: its latency is real."""
+    """Like SIM, but no longer than needed, except while the reasoner is thinking: its latency is real."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,6 +52,21 @@ class FlightSample:
     report: StepReport
     disturbance: fmpq_mat
     lag_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """An open question: its step, when it was asked, and how long the reasoner had been stalled by then."""
+
+    step: int
+    time_ns: int
+    stalled_ns: int
+
+    def sleep(self, clock: Clock, step: int, dt_ns: int, stalled_ns: Callable[[], int]) -> None:
+        """Sleep until the reasoner has had the time of all steps since the question, stalls not counted."""
+        allowed = (step - self.step) * dt_ns
+        while clock.now_ns() < (due := self.time_ns + min(allowed + max(0, stalled_ns() - self.stalled_ns), _LONGEST_STRETCH * allowed)):
+            clock.sleep_until(min(due, clock.now_ns() + _GLANCE_NS))
 
 
 @dataclass(eq=False)
@@ -82,13 +104,16 @@ def fly(
     plant: ModelPlant,
     clock: Clock,
     *,
-    pace: Pace = Pace.REAL,
+    pace: Pace = Pace.SIM,
     watch: Callable[[FlightSample], None] = lambda _: None,
+    stalled_ns: Callable[[], int] = lambda: 0,
 ) -> Flight:
     """Fly the scenario to its end.
 
     Args:
         watch: called after every step, in the time that is left of it.
+        stalled_ns: how long the reasoner has stood in line for a processor; unless the pace is REAL, the plant waits
+            for that long too, so that its latency is the model's and not that of other load on the machine.
 
     Raises:
         StartRefusedError: when no first plan is certified.
@@ -96,9 +121,11 @@ def fly(
     flight = Flight(scenario)
     dt_ns = int((scenario.system.dt * NANOSECONDS).floor())
     tick = clock.now_ns()
+    asked: _Asked | None = None
     for step, seen in enumerate(observations(scenario)):
-        waiting = loop.state is not None and isinstance(loop.state.mode, Waiting)
-        if pace is Pace.REAL or waiting:
+        if asked is not None and pace is not Pace.REAL:
+            asked.sleep(clock, step, dt_ns, stalled_ns)
+        elif pace is not Pace.FAST:
             clock.sleep_until(tick)
         begin = clock.now_ns()
         lag = max(0, begin - tick) if pace is Pace.REAL and step > 1 else 0
@@ -108,7 +135,12 @@ def fly(
         disturbance = plant.apply(report.input)
         sample = FlightSample(step, state, measured, seen, report, disturbance, lag)
         flight.samples.append(sample)
+        if report.question is not None:
+            asked = _Asked(step, clock.now_ns(), stalled_ns())
+        elif not isinstance(report.mode, Waiting):
+            asked = None
         # The first step waits for its plan on the ground; the clock of the flight starts after it.
         tick = (clock.now_ns() if step == 0 else begin) + dt_ns
         watch(sample)
     return flight
+

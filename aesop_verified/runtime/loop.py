@@ -230,6 +230,8 @@ class Loop:
         state, events = restarted(verdict.assured, verdict.state, missed)
         log.restart(missed, verdict.state, [event_json(e) for e in events])
         loop._state = state
+        # Without a missed step the last input counts as sent: if it was not, the next w shows it.
+        loop._measured = None if missed else verdict.measured
         return loop
 
     def _observed(self, measurement: fmpq_mat | None) -> ViolatedAssumption | None:

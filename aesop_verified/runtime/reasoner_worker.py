@@ -18,18 +18,22 @@ from aesop_verified.runtime.services import shown
 from aesop_verified.runtime.worker import CallResult, CallStatus, Worker
 from aesop_verified.runtime.worker_main import Handler
 
-_NICENESS = 5
-
 
 @dataclass(frozen=True)
 class ReasonerTask:
-    """Builds a reasoner in a worker process."""
+    """Builds a reasoner in a worker process.
+
+    Attributes:
+        spec: of the reasoner.
+        niceness: by how much its process gives way to the loop's others.
+    """
 
     spec: ReasonerSpec
+    niceness: int = 5
 
     def build(self) -> Handler:
-        """Load the model, in a process that gives way to the loop's others."""
-        os.nice(_NICENESS)
+        """Load the model."""
+        os.nice(self.niceness)
         reasoner = self.spec.build()
 
         def handle(payload: bytes) -> bytes:

@@ -15,19 +15,21 @@ from aesop_verified.plants import ModelPlant
 from aesop_verified.recovery import assured as assure_description
 from aesop_verified.runtime.calibration import CalibrationTask
 from aesop_verified.runtime.check import LogVerdict, check_log
-from aesop_verified.runtime.clock import MonotonicClock
+from aesop_verified.runtime.clock import NANOSECONDS, MonotonicClock
 from aesop_verified.runtime.equipment import Equipment, equip
 from aesop_verified.runtime.exact_text import Json
 from aesop_verified.runtime.flight_checks import FlightCheck, check_flight
 from aesop_verified.runtime.flight_log import About, FlightLog
 from aesop_verified.runtime.flying import Flight, FlightSample, Pace, fly
-from aesop_verified.runtime.loop import Loop, StepReport
-from aesop_verified.runtime.memory import proportional_kilobytes
+from aesop_verified.runtime.loop import Deadlines, Loop
+from aesop_verified.runtime.memory import proportional_kilobytes, stalled_ns
 from aesop_verified.runtime.scenario import Scenario
 from aesop_verified.runtime.story import Moment, story
 from aesop_verified.runtime.worker import Worker
 
 LOG_NAME = "flight.jsonl"
+_PATIENT = Deadlines(planner=5 * NANOSECONDS, detector=5 * NANOSECONDS)
+"""When the plant waits: long enough for a machine that is busy, short enough for a process that hangs."""
 _MEMORY_EVERY = 5
 """Steps between two looks at the memory."""
 Watch = Callable[[FlightSample], None]
@@ -76,7 +78,7 @@ def simulate(
             say("proving the recovery sets invariant")
             assured = assure_description(scenario.system)
             say("starting planner, detector and reasoner")
-            equipment = equip(scenario, assured, calibrating, cache_path, reasoner, say)
+            equipment = equip(scenario, assured, calibrating, cache_path, reasoner, say, niceness=5 if pace is Pace.REAL else 0)
         except BaseException:
             calibrating.close()
             raise
@@ -96,8 +98,9 @@ def _flown(
     plant = ModelPlant(assured.system, scenario.initial, random.Random(scenario.seed), vertex_share=scenario.vertex_share)
     log = FlightLog.create(path, assured, _about(scenario, equipment))
     loop = Loop(
-        assured, dt=scenario.system.dt, planner=equipment.planner, detector=equipment.detector, reasoner=equipment.reasoner, log=log
-    )
+        assured, dt=scenario.system.dt, planner=equipment.planner, detector=equipment.detector, reasoner=equipment.reasoner, log=log,
+        deadlines=None if pace is Pace.REAL else _PATIENT,
+    )  # fmt: skip
     peak = 0
     try:
         with watching() as watch:
@@ -108,7 +111,7 @@ def _flown(
                     peak = max(peak, proportional_kilobytes([os.getpid(), *(w.pid for w in equipment.workers)]))
                 watch(sample)
 
-            flight = fly(scenario, loop, plant, MonotonicClock(), pace=pace, watch=both)
+            flight = fly(scenario, loop, plant, MonotonicClock(), pace=pace, watch=both, stalled_ns=lambda: stalled_ns(equipment.reasoner.worker.pid))
         loop.end()
     finally:
         log.close()
@@ -146,9 +149,5 @@ def result_json(found: Simulated) -> Json:
 
 def late_steps(flight: Flight) -> list[FlightSample]:
     """Steps whose input came later than one time step after the call (the first one waits on the ground)."""
-    dt_ns = int((flight.scenario.system.dt * 1_000_000_000).floor())
-    return [s for s in flight.samples[1:] if _late(s.report, dt_ns)]
-
-
-def _late(report: StepReport, dt_ns: int) -> bool:
-    return report.decision_ns > dt_ns
+    dt_ns = int((flight.scenario.system.dt * NANOSECONDS).floor())
+    return [s for s in flight.samples[1:] if s.report.decision_ns > dt_ns]
