@@ -2,7 +2,7 @@
     "Closed under the global context": no axiom, nothing admitted. property_tests/test_proofs.py checks it. *)
 
 From Aesop Require Import Plans Machine MachineProperties Theorem1 Counterexamples Robust.
-From Aesop Require Import Vectors Farkas Disturbance PlanCheck Rounding Kernel Checker.
+From Aesop Require Import Vectors Farkas Disturbance PlanCheck Rounding Kernel Checker Convexity.
 
 (* Eq. (3) and the shifted plan. *)
 Definition eq_3 := (
@@ -106,5 +106,7 @@ Definition checker := (
   @members_proved,
   @quick_check_plan_is_the_kernels,
   @plan_outcome_sound,
-  @vertices_proved).
+  @vertices_proved,
+  @mixed_plan_certified,
+  @plans_at_vertices_are_plans_everywhere).
 Print Assumptions checker.
