@@ -337,7 +337,8 @@ def restarted(assured: AssuredSystem, state: MachineState, missed: int) -> tuple
 
     The held plan comes from the log; the next step certifies it again, or goes on Suspended. A question that
     was open is void: its trigger id is retired, and the deadline or the fallback decides. When steps were
-    missed, nothing was sent in them, so no prediction stands: the mode is Suspended until a plan certifies.
+    missed, nothing was sent in them, so no prediction stands: the mode is Suspended until a plan certifies. After
+    T + 1 of them the held plan has run out, and only the clock goes on.
 
     Raises:
         UsageError: when the mode and the held plan do not belong together.
@@ -349,12 +350,15 @@ def restarted(assured: AssuredSystem, state: MachineState, missed: int) -> tuple
     if isinstance(mode, Waiting):
         mode = replace(mode, trigger=state.next_trigger, kept_alarm=None)
         state = replace(state, mode=mode, next_trigger=state.next_trigger + 1)
-    for _ in range(missed):
+    made = min(missed, system.horizon + 1)
+    for index in range(made):
+        passed = 1 if index + 1 < made else 1 + missed - made
         intent = _intent(system, state, StepInput(None))
         x = state.held.next_state
         plan = shifted_plan(system, state.held, x, (intent.name_if_suspended,), 0, max(0, system.horizon - intent.k))
         held = HeldPlan(plan, x, system.next_state(x, plan.first_input))
-        state = MachineState(state.step + 1, Suspended(intent.name_if_suspended, intent.k), held, plan.first_input, state.next_trigger)
+        mode_after = Suspended(intent.name_if_suspended, intent.k + passed - 1)
+        state = MachineState(state.step + passed, mode_after, held, plan.first_input, state.next_trigger)
     return state, tuple(events)
 
 
