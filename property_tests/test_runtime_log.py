@@ -244,6 +244,19 @@ def test_a_full_disk_loses_nothing_acknowledged_and_the_flight_goes_on(tmp_path:
     assert [s.result.state.step for s in verdict.steps] == [0, 1, 2, 3, 8, 9, 10, 11]
 
 
+def test_w_outside_w_is_seen_across_a_gap(tmp_path: Path) -> None:
+    path = tmp_path / "f.jsonl"
+    loop = logged_loop(integrator_fork(), path)
+    x = fly(loop, 2)
+    with file_limit(path.stat().st_size + 1):
+        x = fly(loop, 2, state=x)
+    report = loop.step([x + 1], "")
+    assert report.assumption is not None and report.acknowledged
+    loop.end()
+    verdict = check_log(path)
+    assert verdict.outcome is LogOutcome.INCOMPLETE and verdict.violated_assumptions == (4,), verdict.reason
+
+
 def test_a_disk_that_stays_full_leaves_a_truncated_log(tmp_path: Path) -> None:
     assured = integrator_fork()
     path = tmp_path / "f.jsonl"

@@ -164,6 +164,9 @@ def _callouts(panel: Any, flight: Flight, callouts: list[Moment]) -> None:
     dt = _dt(flight)
     y = 0.98
     for number, m in enumerate(callouts, start=1):
+        if y < 0.06:
+            panel.text(0.045, y, f"and {len(callouts) - number + 1} more: see result.json", transform=panel.transAxes, va="top", fontsize=7.6)
+            break
         colour = _SHOWN[m.row]
         lines = textwrap.wrap(f"t = {m.step * dt:.1f} s: {m.what}", 74) + textwrap.wrap(m.why, 80)
         text = panel.text(
@@ -175,7 +178,7 @@ def _callouts(panel: Any, flight: Flight, callouts: list[Moment]) -> None:
             bbox={"boxstyle": "circle,pad=0.22", "facecolor": colour, "edgecolor": "none"},
         )  # fmt: skip
         text.set_in_layout(False)
-        y -= 0.052 * len(lines) + 0.045
+        y -= 0.047 * len(lines) + 0.042
     if not callouts:
         panel.text(0.02, 0.9, "nothing unusual: every step was nominal", transform=panel.transAxes, va="top")
 

@@ -274,7 +274,10 @@ class _Replay:
         if self.state is not None and (state is None or state.step < self.state.step):
             raise _Refusal(f"state: found {'none' if state is None else f'step {state.step}'}, expected one from step {self.state.step} on")
         self.gaps.append((e.field(content, "first_step", e.whole), lines, e.field(content, "reason", e.words)))
-        self.state, self.measured = state, None
+        measured = e.field(content, "measured", lambda v: e.optional(v, e.vector_of))
+        if measured is not None:
+            require_shape("the measurement before the gap's end", measured, assured.system.n, 1)
+        self.state, self.measured = state, measured
         self.logged_steps += lines
 
     def _restart(self, content: dict[str, Any], _: int) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 
-from flint import fmpq
+from flint import fmpq, fmpq_mat
 
 import aesop_verified
 from aesop_verified.kernel.errors import UsageError
@@ -21,7 +21,7 @@ from aesop_verified.kernel.invariance import AssuredSystem
 from aesop_verified.kernel.plan import Plan
 from aesop_verified.kernel.rational import text
 from aesop_verified.runtime.events_text import gave_json, read_json, state_json
-from aesop_verified.runtime.exact_text import Json, evidence_json
+from aesop_verified.runtime.exact_text import Json, evidence_json, vector_json
 from aesop_verified.runtime.log_file import Durability, Gap, LogFile
 
 SCHEMA_VERSION = 1
@@ -129,15 +129,22 @@ class FlightLog:
         return self._file.gap
 
     def step(
-        self, before: MachineState | None, inp: StepInput, result: StepResult, assumption: ViolatedAssumption | None, notes: Json
+        self,
+        before: MachineState | None,
+        inp: StepInput,
+        result: StepResult,
+        assumption: ViolatedAssumption | None,
+        notes: Json,
+        *,
+        measured: fmpq_mat | None = None,
     ) -> bool:
-        """Write a step's line; True when it is acknowledged."""
+        """Write a step's line; True when it is acknowledged. `measured` is the measurement of the step before."""
         content: Json = {
             "kind": "step", "step": result.state.step, "read": read_json(inp, considered(inp, result)), "gave": gave_json(result),
             "assumption": None if assumption is None else assumption.to_json(), "notes": notes,
         }  # fmt: skip
         self._steps += 1
-        return self._append(content, result.state.step, before)
+        return self._append(content, result.state.step, before, measured)
 
     def refused_start(self, inp: StepInput, reasons: tuple[str, ...]) -> bool:
         """Write that the loop refused to start, and on what it had read."""
@@ -159,10 +166,11 @@ class FlightLog:
         """Close the file without an end record, as a crash would."""
         self._file.close()
 
-    def _append(self, content: Json, step: int, before: MachineState | None) -> bool:
+    def _append(self, content: Json, step: int, before: MachineState | None, measured: fmpq_mat | None = None) -> bool:
         def bridge(gap: Gap) -> Json:
             state = None if before is None else state_json(before)
-            return {"kind": "gap", "first_step": gap.first_step, "lines": gap.lines, "reason": gap.reason, "state": state}
+            seen = None if measured is None else vector_json(measured)
+            return {"kind": "gap", "first_step": gap.first_step, "lines": gap.lines, "reason": gap.reason, "state": state, "measured": seen}
 
         written = self._file.append(content, step, bridge)
         self.lost_lines += not written

@@ -190,7 +190,7 @@ class Loop:
             "observation": None if observation is None else shown(observation), "missing": measured.missing, "planner": dict(proposal.note),
             "detector": dict(sighting.note), "refused_command": refused, "asked_us": (asked_ns - begin) // 1000, "kernel_us": (kernel_ns - asked_ns) // 1000,
         }  # fmt: skip
-        acknowledged = self._log is None or self._log.step(before, read, result, assumption, notes)
+        acknowledged = self._log is None or self._log.step(before, read, result, assumption, notes, measured=self._measured)
         self._state, self._measured = result.state, measured.value
         return StepReport(
             result.input, result.certified, result.state.mode, result.events, result.question, assumption, measured.missing, refused,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aesop_verified.kernel.events import Choice, Clear, Event, Nominal, Recovering, RejectedAnswer, Row, Suspended
+from aesop_verified.kernel.events import Event, Nominal, Recovering, Row, Suspended
 from aesop_verified.runtime.flying import Flight, FlightSample
 from aesop_verified.runtime.reasoner_worker import Said
+from aesop_verified.system.numbers import decimal
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,8 @@ _ROUTINE = frozenset({Row.NOMINAL, Row.WAITING, Row.RECOVERING})
 def story(flight: Flight, said: list[Said]) -> list[Moment]:
     """The moments of a flight, in order."""
     moments: list[Moment] = []
-    by_trigger = {s.trigger: s for s in said}
+    raw = {s.trigger: s.raw for s in said}
+    asked = {s.report.question.trigger: s.step for s in flight.samples if s.report.question is not None}
     told: set[tuple[Row, str]] = set()
     mode: type[object] | None = None
     for sample in flight.samples:
@@ -50,7 +52,7 @@ def story(flight: Flight, said: list[Said]) -> list[Moment]:
                 continue
             if event.row in _ONCE:
                 told.add((event.row, about))
-            moments.append(Moment(sample.step, event.row.value, *_words(event, sample, flight, by_trigger)))
+            moments.append(Moment(sample.step, event.row.value, *_words(event, sample, flight, raw, asked)))
         if sample.report.assumption is not None:
             found = sample.report.assumption
             name = flight.scenario.system.state_names[found.state]
@@ -58,23 +60,23 @@ def story(flight: Flight, said: list[Said]) -> list[Moment]:
     return moments
 
 
-def _words(event: Event, sample: FlightSample, flight: Flight, said: dict[int, Said]) -> tuple[str, str]:
+def _words(event: Event, sample: FlightSample, flight: Flight, raw: dict[int, str], asked: dict[int, int]) -> tuple[str, str]:
     report = sample.report
     note, planner = report.sighting.note, report.proposal.note
     mode = report.mode
     match event.row:
         case Row.ALARM | Row.ALARM_AGAIN:
             options = () if report.question is None else report.question.options
-            asked = f"alarm; the reasoner is asked: 0 or {', '.join(options)}?" if event.row is Row.ALARM else "the alarm that was kept is taken up"
-            return asked, f'"{sample.observation}": {_score(note)}'
+            what = f"alarm; the reasoner is asked: 0 or {', '.join(options)}?" if event.row is Row.ALARM else "the alarm that was kept is taken up"
+            return what, f'"{sample.observation}": {_score(note)}'
         case Row.ALARM_KEPT:
             return "a further alarm is kept", f'"{sample.observation}": {_score(note)}'
         case Row.ALARM_LOGGED:
             return "a further alarm is logged", f'"{sample.observation}": {_score(note)}'
         case Row.ANSWER_CLEAR:
-            return "the reasoner says 0: no hazard; the flight goes on", _answered(report.answer, said)
+            return "the reasoner says 0: no hazard; the flight goes on", _answered(sample, flight, raw, asked)
         case Row.ANSWER_CHOICE:
-            return f"the reasoner says {event.detail}: recovery begins", _answered(report.answer, said)
+            return f"the reasoner says {event.detail}: recovery begins", _answered(sample, flight, raw, asked)
         case Row.ANSWER_REJECTED:
             return f"the answer is rejected; the fallback policy takes {_target(mode)}", event.detail
         case Row.ANSWER_IGNORED:
@@ -113,11 +115,12 @@ def _fault(cause: str, note: dict[str, object]) -> str:
     return "it gave no judgement by its deadline" if status == "late" else ": ".join(str(v) for v in (cause, status, detail) if v)
 
 
-def _answered(answer: object, said: dict[int, Said]) -> str:
-    if isinstance(answer, (Clear, Choice, RejectedAnswer)) and answer.trigger in said:
-        found = said[answer.trigger]
-        return f'it said "{found.raw.strip()}" after {found.seconds:.2f} s'
-    return ""
+def _answered(sample: FlightSample, flight: Flight, raw: dict[int, str], asked: dict[int, int]) -> str:
+    answer = sample.report.answer
+    if answer is None or answer.trigger not in raw or answer.trigger not in asked:
+        return ""
+    steps, dt = sample.step - asked[answer.trigger], flight.scenario.system.dt
+    return f'it said "{raw[answer.trigger].strip()}"; read after {steps} steps, {decimal(dt * steps)} s'
 
 
 def _target(mode: object) -> str:
