@@ -2,7 +2,7 @@
     "Closed under the global context": no axiom, nothing admitted. property_tests/test_proofs.py checks it. *)
 
 From Aesop Require Import Plans Machine MachineProperties Theorem1 Counterexamples Robust.
-From Aesop Require Import Vectors Farkas Disturbance PlanCheck Rounding Kernel Checker Convexity.
+From Aesop Require Import Vectors Farkas Independence Disturbance PlanCheck Rounding Kernel Checker Convexity.
 
 (* Eq. (3) and the shifted plan. *)
 Definition eq_3 := (
@@ -72,6 +72,8 @@ Definition checks := (
   @check_empty_sound,
   @check_support_sound,
   @check_box_sound,
+  @check_independent_sound,
+  @check_dimension_sound,
   @support_bounds,
   @support_attained,
   @tightened_is_pontryagin_difference,
@@ -101,6 +103,7 @@ Definition checker := (
   @emptiness_refuted,
   @boundedness_proved,
   @boundedness_refuted,
+  @dimension_proved,
   @support_proved,
   @recovery_set_proved,
   @members_proved,

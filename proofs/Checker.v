@@ -4,7 +4,7 @@
     outcome. The kinds are those of aesop_verified/evidence/certificates.py. *)
 
 From Coq Require Import List Arith Bool Lia QArith Qcanon.
-From Aesop Require Import Plans Machine Robust Vectors Farkas Disturbance PlanCheck Rounding Kernel.
+From Aesop Require Import Plans Machine Robust Vectors Farkas Independence Disturbance PlanCheck Rounding Kernel.
 Import ListNotations.
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -133,6 +133,29 @@ Theorem support_proved n (P : polytope n) direction maximiser L : support_outcom
 Proof.
   destruct L as [|l [|]]; simpl; try discriminate.
   destruct (check_support _ _ _ _) eqn:E; [intros _; apply (check_support_sound E) | discriminate].
+Qed.
+
+(** Members and equalities for the dimension d, or multipliers that show emptiness (claimed as [None], -1 in a file). *)
+Inductive DimensionEvidence (n : nat) : Type :=
+| Spanning (points : list (point n)) (normals : list (point n * Qc)) (upper lower : list (list Qc))
+| NoMember (L : list (list Qc)).
+Arguments NoMember {n}.
+
+Definition dimension_outcome {n} (P : polytope n) (claimed : option nat) (e : DimensionEvidence n) : Outcome :=
+  match e, claimed with
+  | Spanning points normals upper lower, Some d =>
+      if check_dimension P points normals upper lower && Nat.eqb d (length points - 1) then Proved else Refused
+  | NoMember [l], None => if check_empty P l then Proved else Refused
+  | _, _ => Refused
+  end.
+
+Theorem dimension_proved n (P : polytope n) claimed e : dimension_outcome P claimed e = Proved ->
+  match claimed with Some d => has_dimension P d | None => forall x, ~ contains P x end.
+Proof.
+  destruct e as [points normals upper lower|[|l [|]]], claimed as [d|]; simpl; try discriminate.
+  - destruct (check_dimension _ _ _ _ _) eqn:E; [|discriminate]; simpl.
+    destruct (Nat.eqb_spec d (length points - 1)) as [->|]; [intros _; apply (check_dimension_sound E) | discriminate].
+  - destruct (check_empty P l) eqn:E; [intros _; apply (check_empty_sound E) | discriminate].
 Qed.
 
 (** * Tightened sides, all of them once, as the kernel keeps them *)

@@ -13,6 +13,6 @@ Extract Constant Z.ggcd =>
 Extraction Blacklist String List.
 Extraction "core.ml"
   Q2Qc vec_of_list list_of_vec Qc_eq_dec not_above
-  inclusion_outcome emptiness_outcome boundedness_outcome support_outcome
+  inclusion_outcome emptiness_outcome dimension_outcome boundedness_outcome support_outcome
   system_accepted all_sets plan_outcome recovery_set_outcome members_outcome vertices_outcome total_disturbance
   replayed Machine.start transition.

@@ -25,6 +25,22 @@ let decide kind v : outcome =
       let d = dimension (get "polytope" v) in
       let set = polytope d (get "polytope" v) in
       emptiness_outcome d set (inclusion_evidence d ~outer:1 ~inner:(List.length set) v)
+  | "dimension" ->
+      let d = dimension (get "polytope" v) in
+      let set = polytope d (get "polytope" v) in
+      let facets = List.length set and claimed = match as_integer (get "dimension" v) with -1 -> None | i -> Some i in
+      dimension_outcome d set claimed
+        (if has "multipliers" v then NoMember (shaped 1 facets (get "multipliers" v))
+         else begin
+           let count = columns (get "points" v) in
+           if count < 1 || count > d + 1 then bad "found %d points in dimension %d" count d;
+           let rows = shaped d count (get "points" v) and equalities = d + 1 - count in
+           let points = List.init count (fun j -> vec_exact d (List.map (fun row -> List.nth row j) rows)) in
+           let normals = List.map (vec_exact d) (shaped equalities d (get "normals" v)) and values = numbers (get "values" v) in
+           if List.length values <> equalities then bad "found other values than normals";
+           let multipliers key = shaped equalities facets (get key v) in
+           Spanning (points, List.combine normals values, multipliers "upper", multipliers "lower")
+         end)
   | "boundedness" ->
       let d = dimension (get "polytope" v) in
       let set = polytope d (get "polytope" v) in
@@ -66,7 +82,7 @@ let decide kind v : outcome =
       if List.length (List.filter (fun (a, b) -> not (qc_eq_dec a b)) (List.combine lower upper)) > 12 then bad "the box has more than 4096 vertices";
       let entry e = (vector r.n (get "state" e), read_plan r (get "plan" e)) in
       vertices_outcome r.n r.m r.sys (Lazy.force r.sets) (vec_exact r.n lower) (vec_exact r.n upper) (List.map entry (as_list (get "plans" v)))
-  | "dimension" | "system" | "no_plan" -> raise Not_decided_here
+  | "system" | "no_plan" -> raise Not_decided_here
   | other -> bad "the kind %s is unknown" other
 
 let check path =

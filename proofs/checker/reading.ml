@@ -110,11 +110,12 @@ let rows_of v = List.map numbers (as_list v)
 
 (* {"shape": [p, n], "rows": [...]} as rows. *)
 let shaped p n v =
-  (match get "shape" v with List (Integer a :: Integer b :: _) when a = p && b = n -> () | _ -> bad "a matrix has another shape than %d x %d" p n);
+  (match get "shape" v with List [ Integer a; Integer b ] when a = p && b = n -> () | _ -> bad "a matrix has another shape than %d x %d" p n);
   let rows = rows_of (get "rows" v) in
   if List.length rows <> p || List.exists (fun r -> List.length r <> n) rows then bad "a matrix has other rows than its shape says";
   rows
 
+let columns v = match get "shape" v with List [ Integer _; Integer b ] -> b | _ -> bad "a matrix without its shape"
 let matrix_of p n rows = vec_exact p (List.map (vec_exact n) rows)
 let plain_matrix p n v = matrix_of p n (rows_of v)
 let column p v = vec_exact p (List.map (function [ x ] -> x | _ -> bad "expected one column") (rows_of v))
