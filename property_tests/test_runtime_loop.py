@@ -7,6 +7,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from flint import fmpq
@@ -29,7 +30,7 @@ from aesop_verified.kernel.events import (
 )
 from aesop_verified.kernel.plan import Plan
 from aesop_verified.kernel.rational import vector
-from aesop_verified.runtime import LogOutcome, Loop, MeasurementReader, StartRefusedError, check_log
+from aesop_verified.runtime import LogOutcome, Loop, MeasurementReader, Sighting, StartRefusedError, check_log
 from aesop_verified.testing.textbook import fork_plan, integrator_fork, sequence
 from property_tests.runtime_flights import DT, AlarmOn, AnswersAfter, FirstPlanOnly, fly, logged_loop
 
@@ -226,3 +227,37 @@ def test_the_planner_is_asked_for_what_the_step_needs() -> None:
     loop.step([math.nan], "")
     kinds = [(r[0].exact_options, r[0].consensus, r[0].horizon) for r in planner.requests]
     assert kinds == [(False, 2, 6), (False, 2, 6), (True, 1, 5), (True, 0, 4)]
+
+
+class Raises:
+    """Every service at once, and none works."""
+
+    def _fail(self, *_: object) -> None:
+        raise RuntimeError("out of order")
+
+    submit = collect = ask = poll = abandon = _fail
+
+
+def test_services_that_raise_end_no_step() -> None:
+    assured = integrator_fork()
+    service: Any = Raises()
+    loop = Loop(assured, dt=DT, planner=FirstPlanOnly(assured), detector=service, reasoner=service)
+    report = loop.step([0], "a wall")
+    assert Row.DETECTOR_FAULT in rows(report) and "out of order" in report.sighting.note["detail"]
+    report = loop.step([0], "a wall")
+    assert Row.ANSWER_REJECTED in rows(report) and report.mode == Recovering("left", 1) and report.certified
+    with pytest.raises(StartRefusedError):
+        Loop(assured, dt=DT, planner=service).step([0], "")
+
+
+def test_an_observation_that_is_no_text_counts_as_none_and_a_note_that_is_no_json_is_replaced(tmp_path: Path) -> None:
+    class Notes(AlarmOn):
+        def collect(self, deadline_ns: int) -> Sighting:
+            return Sighting(super().collect(deadline_ns).alarm, {"score": math.nan, "what": object()})
+
+    assured = integrator_fork()
+    loop = logged_loop(assured, tmp_path / "f.jsonl", detector=Notes())
+    no_text: Any = 17
+    report = loop.step([0], no_text)
+    assert Row.DETECTOR_FAULT in rows(report) and report.sighting.note["status"] == "unreadable" and report.acknowledged
+    assert loop.end() and check_log(tmp_path / "f.jsonl").outcome is LogOutcome.VERIFIED

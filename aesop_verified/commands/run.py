@@ -31,7 +31,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _execute(asked: argparse.Namespace) -> ExitStatus:
     from aesop_verified.commands.run_report import Progress, print_tables
+    from aesop_verified.recovery import NotAssured, NotStabilisable, SynthesisFailed
     from aesop_verified.runtime.flying import Pace
+    from aesop_verified.runtime.loop import StartRefusedError
     from aesop_verified.runtime.scenario import load_scenario
     from aesop_verified.runtime.simulation import result_json, simulate
     from aesop_verified.system.numbers import decimal
@@ -41,7 +43,14 @@ def _execute(asked: argparse.Namespace) -> ExitStatus:
     dt = int(scenario.system.dt.p) / int(scenario.system.dt.q)
     progress = Progress(scenario.steps, dt, quiet=asked.json)
     progress.say(f"{scenario.name}: {scenario.text or scenario.task} ({scenario.steps} steps of {decimal(scenario.system.dt)} s)")
-    found = simulate(scenario, folder, reasoner=asked.reasoner, pace=Pace(asked.pace), say=progress.say, watching=progress.bar)
+    try:
+        found = simulate(scenario, folder, reasoner=asked.reasoner, pace=Pace(asked.pace), say=progress.say, watching=progress.bar)
+    except (StartRefusedError, NotAssured) as error:
+        print(f"aesop run: refuted: {error}; `aesop verify` on the system file shows the obligation that fails", file=sys.stderr)
+        return ExitStatus.REFUTED
+    except (SynthesisFailed, NotStabilisable) as error:
+        print(f"aesop run: unknown: {error}", file=sys.stderr)
+        return ExitStatus.UNKNOWN
     document = json.dumps(result_json(found), indent=2, ensure_ascii=False) + "\n"
     files = [found.log_path, folder / "result.json"]
     files[1].write_text(document, encoding="utf-8")

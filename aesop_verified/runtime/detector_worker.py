@@ -67,18 +67,23 @@ _CAUSES = {
     Cause.NO_OBSERVATION.name.lower(): AlarmCause.NO_OBSERVATION,
     Cause.LATE.name.lower(): AlarmCause.LATE,
 }
+_MOST_BYTES = 64 * LONGEST_OBSERVATION
 _SILENT = frozenset({Cause.WITHIN_THRESHOLD.name.lower(), Cause.DISMISSED.name.lower()})
 
 
 def sighting_of(payload: bytes, observation: str) -> Sighting:
     """The judgement from a worker's answer; silent only when it says so twice, and garbage is an alarm."""
     try:
+        if len(payload) > _MOST_BYTES:
+            raise Unreadable(f"found {len(payload)} bytes, expected at most {_MOST_BYTES}")
         value = json.loads(payload)
         cause, alarm = field(value, "cause", words), field(value, "alarm", lambda v: v)
         score = field(value, "score", lambda v: optional(v, float))
         threshold = field(value, "threshold", lambda v: optional(v, float))
         if not isinstance(alarm, bool) or alarm == (cause in _SILENT) or (not alarm and score is None):
             raise Unreadable(f"found alarm = {alarm!r} with the cause {cause!r} and the score {score!r}")
+        if cause == Cause.WITHIN_THRESHOLD.name.lower() and score is not None and threshold is not None and score > threshold:
+            raise Unreadable(f"found the score {score} above the threshold {threshold} with the cause {cause!r}")
         note: Json = {"status": "done", "cause": cause, "score": score, "threshold": threshold, "nearest": value.get("nearest"), "detail": value.get("detail", "")}
         canonical(note)
     except (UsageError, ValueError, RecursionError) as error:

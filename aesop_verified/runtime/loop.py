@@ -36,6 +36,7 @@ from aesop_verified.runtime.clock import NANOSECONDS, Clock, MonotonicClock
 from aesop_verified.runtime.events_text import event_json
 from aesop_verified.runtime.exact_text import Json, field, number
 from aesop_verified.runtime.flight_log import FlightLog, ViolatedAssumption
+from aesop_verified.runtime.guard import GuardedDetector, GuardedPlanner, GuardedReasoner
 from aesop_verified.runtime.log_file import Durability, LogFile
 from aesop_verified.runtime.measurement import MeasurementReader, Number
 from aesop_verified.runtime.services import DetectionService, Dismissal, PlanningService, Proposal, ReasoningService, Sighting, shown
@@ -139,7 +140,10 @@ class Loop:
         clock: Clock | None = None,
     ) -> None:
         self.assured, self.dt = assured, dt
-        self._planner, self._detector, self._reasoner, self._log = planner, detector, reasoner, log
+        self._planner = None if planner is None else GuardedPlanner(planner)
+        self._detector = None if detector is None else GuardedDetector(detector)
+        self._reasoner = None if reasoner is None else GuardedReasoner(reasoner)
+        self._log = log
         self._reader = MeasurementReader.of(assured.system, measurement_quantum)
         self._deadlines = deadlines or Deadlines.of_step(dt)
         self._clock: Clock = clock or MonotonicClock()
@@ -171,6 +175,7 @@ class Loop:
         begin = self._clock.now_ns()
         before = self._state
         measured = self._reader.read(measurement)
+        observation = observation if isinstance(observation, str) else None
         assumption = self._observed(measured.value)
         index = 0 if before is None else before.step + 1
         answer = self._reasoner.poll() if self._reasoner is not None and before is not None else None

@@ -24,7 +24,10 @@ from aesop_verified.runtime.services import Proposal
 from aesop_verified.runtime.worker import CallStatus, Worker
 from aesop_verified.runtime.worker_main import Handler
 
-_MOST_CANDIDATES = 64
+_MOST_CANDIDATES = 16
+"""Each is checked exactly when the ones before it were refused, after the planner's deadline."""
+_MOST_NOTE = 20_000
+"""Bytes of a note that go into the log."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,9 @@ def plans_of(payload: bytes, system: System) -> tuple[tuple[Plan, ...], Json]:
     Raises:
         UsageError: when the answer as a whole is garbage.
     """
+    most = _most_bytes(system)
+    if len(payload) > most:
+        raise Unreadable(f"the planner's answer has {len(payload)} bytes, expected at most {most}")
     try:
         value = json.loads(payload)
     except (ValueError, RecursionError) as error:
@@ -114,8 +120,28 @@ def plans_of(payload: bytes, system: System) -> tuple[tuple[Plan, ...], Json]:
             plans.append(_proposed(candidate).plan(system))
         except (UsageError, ValueError, TypeError, OverflowError, IndexError, KeyError) as error:
             garbage.append(f"{type(error).__name__}: {str(error)[:200]}")
-    note = field(value, "note", dict)
+    note = _loggable(field(value, "note", dict))
     return tuple(plans), note | {"garbage": garbage} if garbage else note
+
+
+def _most_bytes(system: System) -> int:
+    """Twice what the longest answer has, so that reading it takes milliseconds: it is read after the deadline."""
+    numbers = system.m * (system.horizon + 1) * (len(system.names) + 1)
+    return 2 * (_MOST_NOTE + _MOST_CANDIDATES * (25 * numbers + 1_000 + 100 * len(system.names)))
+
+
+def _loggable(note: Json) -> Json:
+    """The note, if the log can have it: no NaN, no depth, not too long."""
+    try:
+        long = len(canonical(note)) > _MOST_NOTE or _depth(note) > 8
+    except (ValueError, RecursionError):
+        long = True
+    return {"garbage_note": str(note)[:200]} if long else note
+
+
+def _depth(value: object) -> int:
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + max(map(_depth, parts), default=0)
 
 
 def _proposed(value: object) -> ProposedPlan:

@@ -142,6 +142,7 @@ def result_json(found: Simulated) -> Json:
         "checks": [{"statement": c.statement, "verdict": c.verdict.value, "detail": c.detail} for c in found.checks],
         "moments": [{"step": m.step, "row": m.row, "what": m.what, "why": m.why} for m in found.moments],
         "decision_ms": {"p50": flight.quantile_ms(0.5), "p99": flight.quantile_ms(0.99), "max": flight.quantile_ms(1.0)},
+        "largest_lag_ms": max((s.lag_ns for s in flight.samples), default=0) / 1e6,
         "late_steps": [s.step for s in late_steps(flight)],
         "peak_memory_mb": found.peak_kilobytes / 1024,
     }

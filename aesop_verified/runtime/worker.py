@@ -27,6 +27,8 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 30.0
 """Seconds before a worker that cannot start is tried again: doubled each time."""
 _START_NS = 120 * NANOSECONDS
 """A process that has not built its service after this time is started again."""
+_MOST_READ = 1 << 18
+"""Bytes that are read at one go: a process that writes without end must not hold the loop."""
 _SEND_NS = 20_000_000
 """Longest time that a request may take to be written; an idle worker's socket is empty and takes it at once."""
 
@@ -203,7 +205,8 @@ class Worker:
         live = self._live
         if live is None or live.died:
             return
-        while True:
+        most = len(live.buffer) + _MOST_READ
+        while len(live.buffer) < most:
             try:
                 block = live.channel.recv(1 << 16)
             except (BlockingIOError, InterruptedError):
@@ -224,18 +227,22 @@ class Worker:
             payload = bytes(live.buffer[HEADER.size : HEADER.size + length])
             del live.buffer[: HEADER.size + length]
             self._received(live, request, status, payload)
+            if live.died:
+                break
         if live.died and (not self._open or self._abandoned_ns is not None):
             self.failure = live.failure or self.failure
             self.restart()
 
     def _received(self, live: _Live, request: int, status: int, payload: bytes) -> None:
-        if request == 0:
+        if request == 0 and not live.ready:
             live.ready = status == READY
             live.failure = "" if live.ready else payload.decode("utf-8", "replace")
             self.failure = live.failure
-        elif request == self._request and self._abandoned_ns is None:
+        elif request != self._request or not self._open or live.result is not None:
+            live.died = True  # an answer that nobody asked for, or a second one: what this process says next is garbage too
+        elif self._abandoned_ns is None:
             live.result = CallResult(CallStatus.DONE if status == DONE else CallStatus.RAISED, payload)
-        elif request == self._request:
+        else:
             self._open, self._abandoned_ns = False, None
 
     def _keep(self) -> None:
