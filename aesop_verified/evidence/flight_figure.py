@@ -75,7 +75,8 @@ def _views(left: Any, flight: Flight, assured: AssuredSystem, log: LogVerdict, c
     panels = left.subplots(len(views), 1, squeeze=False, height_ratios=heights)[:, 0]
     for panel, view, span, title in zip(panels, views, spans, ("from above", "from the side")):
         _view(panel, flight, assured, trees, callouts, _indices(flight, view), span)
-        panel.set_title(title, loc="left", fontsize=9, color=_GREY)
+        first, second = (flight.scenario.system.states[i] for i in _indices(flight, view))
+        panel.set_title(title if first.unit == second.unit else f"{first.name} and {second.name}", loc="left", fontsize=9, color=_GREY)
     left.legend(handles=_legend(), loc="outside lower left", fontsize=7.5, frameon=False, ncols=3)
 
 
