@@ -10,7 +10,7 @@ from typing import Any
 from aesop_verified.kernel.errors import UsageError
 from aesop_verified.kernel.events import Alarm, AlarmCause
 from aesop_verified.monitor import Cause, Detector, DetectorSpec, DismissedObservations
-from aesop_verified.runtime.exact_text import Json, Unreadable, canonical, field, optional, words
+from aesop_verified.runtime.exact_text import Json, Unreadable, canonical, field, loggable, optional, words
 from aesop_verified.runtime.services import LONGEST_OBSERVATION, Dismissal, Sighting, shown
 from aesop_verified.runtime.worker import CallStatus, Worker
 from aesop_verified.runtime.worker_main import Handler
@@ -85,7 +85,9 @@ def sighting_of(payload: bytes, observation: str) -> Sighting:
         if cause == Cause.WITHIN_THRESHOLD.name.lower() and score is not None and threshold is not None and score > threshold:
             raise Unreadable(f"found the score {score} above the threshold {threshold} with the cause {cause!r}")
         note: Json = {"status": "done", "cause": cause, "score": score, "threshold": threshold, "nearest": value.get("nearest"), "detail": value.get("detail", "")}
-        canonical(note)
+        note = loggable(note, _MOST_BYTES)
+        if "status" not in note:
+            raise Unreadable(f"the note {note} cannot be logged")
     except (UsageError, ValueError, RecursionError) as error:
         return Sighting(Alarm(AlarmCause.RAISED, observation), {"status": "garbage", "detail": str(error)[:500]})
     if not alarm:

@@ -37,6 +37,21 @@ def canonical(value: object) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode("ascii")
 
 
+def loggable(note: Json, most: int) -> Json:
+    """A note from outside if the log can have it: no NaN, at most `most` bytes, not nested without end."""
+    try:
+        if len(canonical(note)) <= most and _depth(note) <= 8:
+            return note
+    except (ValueError, RecursionError):
+        pass
+    return {"garbage_note": str(note)[:200]}
+
+
+def _depth(value: object) -> int:
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + max(map(_depth, parts), default=0)
+
+
 def field(value: object, name: str, convert: Callable[[Any], T]) -> T:
     """`convert(value[name])`; every fault becomes `Unreadable` with the field's name."""
     if not isinstance(value, dict) or name not in value:

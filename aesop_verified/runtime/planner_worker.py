@@ -19,7 +19,7 @@ from aesop_verified.kernel.model import System
 from aesop_verified.kernel.plan import Plan
 from aesop_verified.planning.planner import Planned, Planner, PlannerSpec, ProposedPlan
 from aesop_verified.planning.pricing import Cost
-from aesop_verified.runtime.exact_text import Json, Unreadable, canonical, field, items, names, whole, words
+from aesop_verified.runtime.exact_text import Json, Unreadable, canonical, field, items, loggable, names, whole, words
 from aesop_verified.runtime.services import Proposal
 from aesop_verified.runtime.worker import CallStatus, Worker
 from aesop_verified.runtime.worker_main import Handler
@@ -120,7 +120,7 @@ def plans_of(payload: bytes, system: System) -> tuple[tuple[Plan, ...], Json]:
             plans.append(_proposed(candidate).plan(system))
         except (UsageError, ValueError, TypeError, OverflowError, IndexError, KeyError) as error:
             garbage.append(f"{type(error).__name__}: {str(error)[:200]}")
-    note = _loggable(field(value, "note", dict))
+    note = loggable(field(value, "note", dict), _MOST_NOTE)
     return tuple(plans), note | {"garbage": garbage} if garbage else note
 
 
@@ -128,20 +128,6 @@ def _most_bytes(system: System) -> int:
     """Twice what the longest answer has, so that reading it takes milliseconds: it is read after the deadline."""
     numbers = system.m * (system.horizon + 1) * (len(system.names) + 1)
     return 2 * (_MOST_NOTE + _MOST_CANDIDATES * (25 * numbers + 1_000 + 100 * len(system.names)))
-
-
-def _loggable(note: Json) -> Json:
-    """The note, if the log can have it: no NaN, no depth, not too long."""
-    try:
-        long = len(canonical(note)) > _MOST_NOTE or _depth(note) > 8
-    except (ValueError, RecursionError):
-        long = True
-    return {"garbage_note": str(note)[:200]} if long else note
-
-
-def _depth(value: object) -> int:
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return 1 + max(map(_depth, parts), default=0)
 
 
 def _proposed(value: object) -> ProposedPlan:

@@ -201,10 +201,18 @@ class Worker:
             self._keeper.join()
 
     def _pump(self) -> None:
-        """Read what is there; answers to abandoned requests are discarded here."""
+        """Read what is there; a process that has died is replaced once nobody waits for its answer."""
         live = self._live
-        if live is None or live.died:
+        if live is None:
             return
+        if not live.died:
+            self._read(live)
+        if live.died and (not self._open or self._abandoned_ns is not None):
+            self.failure = live.failure or self.failure
+            self.restart()
+
+    def _read(self, live: _Live) -> None:
+        """Read what is there, no more than at one go; answers to abandoned requests are discarded here."""
         most = len(live.buffer) + _MOST_READ
         while len(live.buffer) < most:
             try:
@@ -217,33 +225,30 @@ class Worker:
                 live.died = True
                 break
             live.buffer += block
-        while len(live.buffer) >= HEADER.size:
+        babbles = False
+        while len(live.buffer) >= HEADER.size and not babbles:
             length, request, status = HEADER.unpack_from(live.buffer)
-            if length > MAXIMUM_PAYLOAD or status not in (READY, DONE, RAISED):
-                live.died = True
-                break
-            if len(live.buffer) < HEADER.size + length:
+            babbles = length > MAXIMUM_PAYLOAD or status not in (READY, DONE, RAISED)
+            if babbles or len(live.buffer) < HEADER.size + length:
                 break
             payload = bytes(live.buffer[HEADER.size : HEADER.size + length])
             del live.buffer[: HEADER.size + length]
-            self._received(live, request, status, payload)
-            if live.died:
-                break
-        if live.died and (not self._open or self._abandoned_ns is not None):
-            self.failure = live.failure or self.failure
-            self.restart()
+            babbles = not self._received(live, request, status, payload)
+        live.died = live.died or babbles
 
-    def _received(self, live: _Live, request: int, status: int, payload: bytes) -> None:
+    def _received(self, live: _Live, request: int, status: int, payload: bytes) -> bool:
+        """Take a frame; False when nobody asked for it, or it is a second answer: what follows is garbage too."""
         if request == 0 and not live.ready:
             live.ready = status == READY
             live.failure = "" if live.ready else payload.decode("utf-8", "replace")
             self.failure = live.failure
         elif request != self._request or not self._open or live.result is not None:
-            live.died = True  # an answer that nobody asked for, or a second one: what this process says next is garbage too
+            return False
         elif self._abandoned_ns is None:
             live.result = CallResult(CallStatus.DONE if status == DONE else CallStatus.RAISED, payload)
         else:
             self._open, self._abandoned_ns = False, None
+        return True
 
     def _keep(self) -> None:
         """The keeper thread: it outlives its processes, because they die with the thread that started them."""
