@@ -120,7 +120,7 @@ def _answered(sample: FlightSample, flight: Flight, raw: dict[int, str], asked: 
     if answer is None or answer.trigger not in raw or answer.trigger not in asked:
         return ""
     steps, dt = sample.step - asked[answer.trigger], flight.scenario.system.dt
-    return f'it said "{raw[answer.trigger].strip()}"; read after {steps} step{'s' * (steps != 1)}, {decimal(dt * steps)} s'
+    return f'it said "{raw[answer.trigger].strip()}"; read after {decimal(dt * steps)} s (step {steps} of the wait)'
 
 
 def _target(mode: object) -> str:
