@@ -42,7 +42,8 @@ Definition wrong_versions := (
   @Y_empty_loses_claim_2,
   @a_y_outside_Y_is_not_provable,
   @exclusive_consensus_is_not_provable,
-  @no_default_at_the_deadline_is_not_provable).
+  @no_default_at_the_deadline_is_not_provable,
+  @the_sent_input_does_not_correct).
 Print Assumptions wrong_versions.
 
 (* The plant is not the model. *)

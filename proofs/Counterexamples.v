@@ -199,3 +199,29 @@ Proof.
     destruct vs; [|discriminate]; destruct ws; [|discriminate].
     simpl in R1, R2; unfold at_point, integrator in *; lia.
 Qed.
+
+(** * The correction takes the planned input's next state, not the sent input's *)
+
+(** The counterexample of spec/README.md in twentieths: x+ = 2 x + u, F = -2 (so Acl = 0), quantum 20, X = [-40, 40],
+    and [-30, 30] from step 1 on. The plan 9, 12, -60 from 0 sends 0, so the next state is 0; the planned one is 9.
+    kernel: plan.shifted_plan. *)
+Definition doubling (x u : Z) : Z := (2 * x + u)%Z.
+Definition tightened_interval (k : nat) (z : Z) : Prop :=
+  match k with O => (-40 <= z <= 40)%Z | S _ => (-30 <= z <= 30)%Z end.
+Definition any_input (_ : nat) (_ : Z) : Prop := True.
+
+(** u_{k+1} + F Acl^k w for the inputs 12, -60. *)
+Definition corrected_by (w : Z) : list Z := [12 + -2 * w; -60]%Z.
+
+Theorem the_sent_input_does_not_correct :
+  admissible_from doubling tightened_interval any_input 0 0%Z [9; 12; -60]%Z
+  /\ admissible_from doubling tightened_interval any_input 0 0%Z (corrected_by (0 - 9) ++ [0])%Z
+  /\ ~ admissible_from doubling tightened_interval any_input 0 0%Z (corrected_by (0 - 0) ++ [0])%Z.
+Proof.
+  unfold corrected_by, any_input; split; [|split].
+  - intros [|[|[|k]]] u H; simpl in *; try discriminate; try (destruct k; discriminate);
+      (split; [unfold doubling; simpl; lia | exact I]).
+  - intros [|[|[|k]]] u H; simpl in *; try discriminate; try (destruct k; discriminate);
+      (split; [unfold doubling; simpl; lia | exact I]).
+  - intros H; destruct (H 2 0%Z eq_refl) as [B _]; simpl in B; unfold doubling in B; simpl in B; lia.
+Qed.
