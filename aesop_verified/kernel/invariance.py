@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NoReturn
 
 from flint import fmpq_mat
 
+from aesop_verified.kernel.errors import UnsoundStep
 from aesop_verified.kernel.inclusion import (
     Escape,
     FarkasRows,
@@ -119,6 +121,9 @@ class AssuredSystem:
 
     def __post_init__(self) -> None:
         require_kernel("an AssuredSystem")
+
+    def __init_subclass__(cls) -> NoReturn:
+        raise UnsoundStep("AssuredSystem cannot be subclassed: a subclass could be made without a check")
 
     @property
     def input_anchor(self) -> fmpq_mat:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
 from flint import fmpq, fmpq_mat, fmpz, fmpz_mat
 
-from aesop_verified.kernel.errors import UsageError
+from aesop_verified.kernel.errors import UnsoundStep, UsageError
 from aesop_verified.kernel.model import System
 from aesop_verified.kernel.rational import column, own, require_shape
 from aesop_verified.kernel.rollout import RollOut, Sides
@@ -92,6 +93,9 @@ class CertifiedPlan(HeldPlan):
 
     def __post_init__(self) -> None:
         require_kernel("a CertifiedPlan")
+
+    def __init_subclass__(cls) -> NoReturn:
+        raise UnsoundStep("CertifiedPlan cannot be subclassed: a subclass could be made without a check")
 
 
 def check_plan(system: System, state: fmpq_mat, plan: Plan) -> Result[CertifiedPlan, PlanViolation]:
