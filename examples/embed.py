@@ -8,11 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 from random import Random
 
-from aesop_verified.kernel.rational import vector
 from aesop_verified.planning.planner import PlannerSpec
 from aesop_verified.plants import ModelPlant
 from aesop_verified.recovery import assured
-from aesop_verified.runtime import Loop, PlannerTask, PlannerWorker, Worker, warm_up_requests
+from aesop_verified.runtime import Loop, PlannerTask, PlannerWorker, Worker, doubles, warm_up_requests
 from aesop_verified.system import load
 
 EXAMPLES = Path(__file__).parent
@@ -23,8 +22,9 @@ def main(steps: int = 20) -> None:
     description = load(EXAMPLES / "double-integrator.yaml")
     proved = assured(description)  # raises, with a state and a reason, unless every recovery set is proved
     system = proved.system
-    plant = ModelPlant(system, vector([0, 0]), Random(1))
-    task = PlannerTask(PlannerSpec.described(description, system), warm_up_requests(system), (0.0, 0.0))
+    here = next(iter(description.initial.vertices()))  # where the cart stands, in exact numbers
+    plant = ModelPlant(system, here, Random(1))
+    task = PlannerTask(PlannerSpec.described(description, system), warm_up_requests(system), tuple(doubles(here)))
     worker = Worker("planner", task)
     try:
         worker.wait_ready(60)

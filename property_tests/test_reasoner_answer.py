@@ -115,6 +115,12 @@ def test_answers_are_read_up_to_4096_bytes() -> None:
     assert parse_answer(b"0" + b" " * 4096, OPTIONS) == Rejected("4097 bytes, expected at most 4096")
 
 
+def test_a_rejected_answer_is_quoted_as_text_whatever_its_bytes() -> None:
+    assert parse_answer(b"moon", OPTIONS) == Rejected(f"found 'moon', expected exactly one of: {', '.join(('0', *OPTIONS))}")
+    odd = parse_answer(b"\xff\x00" + b"a" * 60, OPTIONS)
+    assert isinstance(odd, Rejected) and odd.reason.startswith("found '\\xff\\x00aaa") and "a'..., expected" in odd.reason
+
+
 @settings(deadline=None)
 @given(st.binary(max_size=5000), st.lists(NAMES, min_size=1, max_size=4, unique=True))
 @example(b"\x00" * 4097, ["a"])

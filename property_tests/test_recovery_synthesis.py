@@ -99,6 +99,15 @@ def test_I03_a_rotation_is_not_finitely_determined() -> None:
         assert not hasattr(found, "polytope")
 
 
+def test_exact_cuts_end_when_their_numbers_grow_too_long() -> None:
+    M = matrix([["0.98798254", "0.42189069"], [0, "0.9048"]], 2)
+    W = Disturbance(2, (Summand("w", identity(2), vector(["-0.002", "-0.01"]), vector(["0.002", "0.01"])),))
+    box = Polytope.box([fmpq(-3), fmpq(-1, 2)], [fmpq(3), fmpq(1, 2)])
+    found = invariant_subset(M, zeros(2), box, W, contraction=fmpq(1))
+    assert isinstance(found, NotFinitelyDetermined)
+    assert 30 < found.cuts < 100  # with all 400 it takes hours
+
+
 def test_I03_twin_a_contracting_rotation_is() -> None:
     R = matrix([["3/5", "-4/5"], ["4/5", "3/5"]], 2) * fmpq(9, 10)
     found = invariant_subset(R, zeros(2), Polytope.box([-1, -1], [1, 1]), Disturbance(2))

@@ -62,7 +62,7 @@ def parse_answer(raw: bytes, options: tuple[str, ...]) -> Answer:
     expected = ", ".join(("0", *options))
     if not word:
         return Rejected(f"empty answer, expected one of: {expected}")
-    return Rejected(f"found {word[:60]!r}{'...' if len(word) > 60 else ''}, expected exactly one of: {expected}")
+    return Rejected(f"found {repr(word[:60])[1:]}{'...' if len(word) > 60 else ''}, expected exactly one of: {expected}")
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from aesop_verified.recovery.lp import Infeasible, LinearProgram, Unbounded
 
 CONTRACTION = fmpq(98, 100)  # theory 6: with it all facets of a quadrotor axis were proved
 _DIGITS = 4  # of a rounded cut, relative to the scale of each coordinate
+_LONGEST = 512  # bits of a number in an exact cut: cut by cut they grow, and the programs' cost with them
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +47,7 @@ class NoInvariantSubset:
 
 @dataclass(frozen=True, slots=True)
 class NotFinitelyDetermined:
-    """The recursion did not end within the cap; the outer iterate is no invariant set and is not returned."""
+    """The recursion did not end within its budget; the outer iterate is no invariant set and is not returned."""
 
     cuts: int
 
@@ -78,7 +79,8 @@ def invariant_subset(
         W: the disturbance, in dimension n.
         contraction: lambda in (0, 1]; with 1 the cuts are exact and the maximal subset is sought.
         scale: typical sizes of the coordinates, for the rounding of cuts (lambda < 1 only).
-        cap: the number of cuts after which the answer is "not finitely determined".
+        cap: the number of cuts after which the answer is "not finitely determined"; so it is when the numbers of
+            exact cuts grow too long.
     """
     n = M.nrows()
     rest = resting_point(M, c) if contraction < 1 else None
@@ -108,6 +110,8 @@ def invariant_subset(
             row, side = rounded_cut([v / contraction for v in row], bound, sizes)
         elif not any(row):
             return NoInvariantSubset(cuts, contraction)
+        elif max(_bits(v) for v in (*row, side)) > _LONGEST:
+            return NotFinitelyDetermined(cuts)
         G.append(row)
         h.append(side)
         waiting.append(len(G) - 1)
@@ -117,6 +121,10 @@ def invariant_subset(
     if isinstance(program.feasible_point(), Infeasible):
         return NoInvariantSubset(cuts, contraction)
     return Invariant(found.translated(rest), cuts)
+
+
+def _bits(v: fmpq) -> int:
+    return max(int(v.p).bit_length(), int(v.q).bit_length())
 
 
 def rounded_cut(row: list[fmpq], side: fmpq, scale: Sequence[fmpq]) -> tuple[list[fmpq], fmpq]:

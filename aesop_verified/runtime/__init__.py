@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from aesop_verified.runtime.log_file import Durability
     from aesop_verified.runtime.loop import Deadlines, Loop, StartRefusedError, StepReport
     from aesop_verified.runtime.measurement import Measured, MeasurementReader
-    from aesop_verified.runtime.planner_worker import PlannerTask, PlannerWorker, warm_up_requests
+    from aesop_verified.runtime.planner_worker import PlannerTask, PlannerWorker, doubles, warm_up_requests
     from aesop_verified.runtime.reasoner_worker import ReasonerTask, ReasonerWorker, Said
     from aesop_verified.runtime.services import (
         DetectionService,
@@ -36,7 +36,7 @@ _HOMES = {
     "log_file": ("Durability",),
     "loop": ("Deadlines", "Loop", "StartRefusedError", "StepReport",),
     "measurement": ("Measured", "MeasurementReader",),
-    "planner_worker": ("PlannerTask", "PlannerWorker", "warm_up_requests",),
+    "planner_worker": ("PlannerTask", "PlannerWorker", "doubles", "warm_up_requests",),
     "reasoner_worker": ("ReasonerTask", "ReasonerWorker", "Said",),
     "services": ("DetectionService", "Dismissal", "PlanningService", "Proposal", "ReasoningService", "Sighting",),
     "worker": ("CallResult", "CallStatus", "Worker", "WorkerFailed",),
@@ -79,6 +79,7 @@ __all__ = [
     "WorkerFailed",
     "check_log",
     "check_log_bytes",
+    "doubles",
     "warm_up_requests",
 ]
 

@@ -1,4 +1,7 @@
-"""Hypothesis strategies and an adversary, for the tests of this library and of systems built with it."""
+"""Hypothesis strategies and an adversary, for the tests of this library and of systems built with it.
+
+A test of a system of your own is in the docstring of `aesop_verified.testing.adversary`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from aesop_verified.testing.construction import Ingredients, Instance, build
 from aesop_verified.testing.flight import Flight, FlightStep, Tally, has_active_constraint
 from aesop_verified.testing.misbehaviour import Solver
 from aesop_verified.testing.parallelotopes import Parallelotope
-from aesop_verified.testing.planner import HonestPlanner
+from aesop_verified.testing.planner import HonestPlanner, first_plan
 from aesop_verified.testing.systems import instances
 
 __all__ = [
@@ -22,6 +25,7 @@ __all__ = [
     "Tally",
     "adversarial_flight",
     "build",
+    "first_plan",
     "has_active_constraint",
     "instances",
 ]

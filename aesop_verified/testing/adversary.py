@@ -6,12 +6,14 @@ and of the measurement, inputs that are not applied, and an operator who overrid
 
 Use it on your own system:
 
+    robot = assured(load("my-robot.yaml"))  # from aesop_verified.recovery and aesop_verified.system
+    plan = first_plan(robot.system, vector([14, 0, 4, 0]))  # from here, and aesop_verified.kernel.rational
+
+    @settings(deadline=None)
     @given(st.data())
     def test_my_robot(data):
-        flight = adversarial_flight(assured, first_plan, data)
-        flight.check_claims()
-
-where `assured` comes from `assure(...)` and `first_plan` from `check_plan(...)` (each a `Proved`'s certificate).
+        powers = Powers(steps=robot.system.horizon + robot.system.consensus_horizon + 5)
+        adversarial_flight(robot, plan, data, powers=powers).check_claims()
 """
 
 from __future__ import annotations

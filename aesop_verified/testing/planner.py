@@ -7,6 +7,8 @@ solver looks for its point nearest to a wished one; the kernel decides whether w
 from __future__ import annotations
 
 import functools
+import itertools
+from dataclasses import replace
 
 import daqp
 import numpy as np
@@ -15,9 +17,11 @@ from numpy.typing import NDArray
 
 from aesop_verified.kernel.errors import ExactnessError
 from aesop_verified.kernel.events import Request
+from aesop_verified.kernel.machine import start_request
 from aesop_verified.kernel.model import System
-from aesop_verified.kernel.plan import Plan
-from aesop_verified.kernel.rational import from_double
+from aesop_verified.kernel.plan import CertifiedPlan, Plan, check_plan
+from aesop_verified.kernel.rational import from_double, text
+from aesop_verified.kernel.verdict import Proved
 
 Array = NDArray[np.float64]
 MARGIN = 1e-7
@@ -30,6 +34,22 @@ def floats(m: fmpq_mat) -> Array:
 
 def _column(values: tuple[fmpq, ...]) -> Array:
     return np.array([int(v.p) / int(v.q) for v in values])
+
+
+def first_plan(system: System, state: fmpq_mat) -> CertifiedPlan:
+    """A certified plan from `state` for as many recovery sets at once as one can be found for.
+
+    Raises:
+        ValueError: when no plan for any recovery set certifies; `aesop verify` says from where there is one.
+    """
+    planner, request = HonestPlanner(system), start_request(system)
+    for size in range(len(request.options), 0, -1):
+        for options in itertools.combinations(request.options, size):
+            plan = planner.propose(state, replace(request, options=options))
+            checked = None if plan is None else check_plan(system, state, plan)
+            if isinstance(checked, Proved):
+                return checked.certificate
+    raise ValueError(f"no plan to a recovery set is certified from ({', '.join(text(v) for v in state.entries())}); try another state")
 
 
 class HonestPlanner:
