@@ -19,16 +19,19 @@ from aesop_verified.kernel.model import RecoverySet, System
 from aesop_verified.kernel.polytope import Polytope
 from aesop_verified.kernel.rational import identity, vector
 from aesop_verified.plants import (
+    BODIES,
     DrakeBody,
     FlatQuadrotorPlant,
     Motion,
     MujocoBody,
     QuadrotorBody,
+    QuadrotorParameters,
     RigidBody,
     RotorPyBody,
     SimulatorMissing,
     Wind,
     Wrench,
+    quadrotor_body,
 )
 from aesop_verified.plants.rotors import Rotors
 from aesop_verified.plants.vectors import from_roll_pitch_yaw, quaternion
@@ -229,3 +232,25 @@ def test_rotors_are_cut_to_their_limits_and_counted() -> None:
         Rotors([[1, 1, 1, 1]] * 4, (0.0, 5.0))
     with pytest.raises(UsageError, match=r"expected \(4, N\)"):
         Rotors([[1, 1, 1, 1]], (0.0, 5.0))
+
+
+# By name.
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_bodies_are_made_by_name(name: str) -> None:
+    if name in MODULES:
+        made(name)
+    body = quadrotor_body(name)
+    assert body.motion.position == ZERO and body.parameters.mass > 0
+
+
+def test_names_and_arguments_of_bodies_are_checked() -> None:
+    heavy = QuadrotorParameters(mass=2.0)
+    assert quadrotor_body("rigid_body", parameters=heavy).parameters is heavy
+    with pytest.raises(UsageError, match="the body is 'kite', expected one of rigid_body, drake, rotorpy, mujoco"):
+        quadrotor_body("kite")
+    with pytest.raises(UsageError, match="'drake' brings its own parameters"):
+        quadrotor_body("drake", parameters=heavy)
+    with pytest.raises(UsageError, match="'drake' has no aerodynamics"):
+        quadrotor_body("drake", wind=Wind((1.0, 0.0, 0.0)))

@@ -5,6 +5,7 @@ quadrotor behind its inner loop, with a body that is `RigidBody` or one that thi
 `RotorPyBody`, `MujocoBody` (each imports its simulator when it is made).
 """
 
+from aesop_verified.plants.bodies import BODIES, quadrotor_body
 from aesop_verified.plants.drake_body import DrakeBody
 from aesop_verified.plants.flat_quadrotor import FlatQuadrotorPlant
 from aesop_verified.plants.inner_loop import FlatReference, InnerLoop, InnerLoopSettings
@@ -19,7 +20,7 @@ from aesop_verified.plants.rotorpy_body import RotorPyBody
 
 __all__ = [
     "Plant", "ModelPlant", "FlatQuadrotorPlant",
-    "RigidBody", "DrakeBody", "RotorPyBody", "MujocoBody", "SimulatorMissing",
+    "RigidBody", "DrakeBody", "RotorPyBody", "MujocoBody", "SimulatorMissing", "BODIES", "quadrotor_body",
     "QuadrotorBody", "QuadrotorParameters", "Motion", "Wrench", "Wind", "CALM",
     "InnerLoop", "InnerLoopSettings", "FlatReference",
     "ObservedDisturbance", "ObservedShare", "LeftW",

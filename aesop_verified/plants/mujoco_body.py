@@ -15,7 +15,7 @@ import numpy as np
 
 from aesop_verified.kernel.errors import UsageError
 from aesop_verified.plants.optional import SimulatorMissing, simulator
-from aesop_verified.plants.quadrotor import CALM, Motion, QuadrotorParameters, Wind, Wrench
+from aesop_verified.plants.quadrotor import AT_REST, CALM, Motion, QuadrotorParameters, Wind, Wrench
 from aesop_verified.plants.rotors import Rotors
 from aesop_verified.plants.vectors import Vec, add, apply, apply_transposed, scale, sub, times
 
@@ -45,6 +45,7 @@ class MujocoBody:
         self._body = int(self._model.body("drone").id)
         self._wind = wind
         self._parameters, self.rotors, self._yaw = _read(self._model, self._body, data)
+        self.place(AT_REST, 0.0)
 
     @property
     def parameters(self) -> QuadrotorParameters:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from aesop_verified.kernel.errors import UsageError
-from aesop_verified.plants.vectors import ZERO, Mat, Vec, roll_pitch_yaw, rotation
+from aesop_verified.plants.vectors import LEVEL, ZERO, Mat, Vec, roll_pitch_yaw, rotation
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +112,9 @@ class Motion:
     def twelve(self) -> tuple[float, ...]:
         """The paper's 12 states: position, velocity, roll-pitch-yaw (rad), body rates."""
         return (*self.position, *self.velocity, *roll_pitch_yaw(self.rotation), *self.rates)
+
+
+AT_REST = Motion(ZERO, ZERO, LEVEL, ZERO)
 
 
 class QuadrotorBody(Protocol):

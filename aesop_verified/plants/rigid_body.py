@@ -12,10 +12,9 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from aesop_verified.kernel.errors import UsageError
-from aesop_verified.plants.quadrotor import CALM, Motion, QuadrotorParameters, Wind, Wrench
-from aesop_verified.plants.vectors import LEVEL, ZERO, Vec, normalised
+from aesop_verified.plants.quadrotor import AT_REST, CALM, Motion, QuadrotorParameters, Wind, Wrench
+from aesop_verified.plants.vectors import ZERO, Vec, normalised
 
-AT_REST = Motion(ZERO, ZERO, LEVEL, ZERO)
 _State: TypeAlias = "tuple[float, ...]"
 """p, v, q, w, T, tau: 17 numbers."""
 

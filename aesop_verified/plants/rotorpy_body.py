@@ -13,7 +13,7 @@ import numpy as np
 
 from aesop_verified.kernel.errors import UsageError
 from aesop_verified.plants.optional import simulator
-from aesop_verified.plants.quadrotor import CALM, Motion, QuadrotorParameters, Wind, Wrench
+from aesop_verified.plants.quadrotor import AT_REST, CALM, Motion, QuadrotorParameters, Wind, Wrench
 from aesop_verified.plants.rotors import Rotors
 from aesop_verified.plants.vectors import Vec
 
@@ -50,7 +50,7 @@ class RotorPyBody:
             motor_lag=float(v.tau_m), drag=(sideways, sideways, along),
         )  # fmt: skip
         self._state: dict[str, Any] = {}
-        self.place(Motion((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0)), mass * gravity)
+        self.place(AT_REST, mass * gravity)
 
     @property
     def parameters(self) -> QuadrotorParameters:
