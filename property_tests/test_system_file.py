@@ -140,7 +140,7 @@ FAULTS = [
     ("costs: {", "costs: {[1]: 2, ", "costs", "as a key, expected a name"),
     ("quantum: 2^-10", "quantum: 2^-10\n---\nname: second", "", "found a second document"),
     ("name: tanks", "name: [tanks", "", "not YAML"),
-    ("name: tanks", "\tname: tanks", "", "not YAML"),
+    ("name: tanks", "\tname: tanks", "", "indent with spaces, not with tabs"),
 ]
 
 

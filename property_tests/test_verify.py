@@ -310,6 +310,14 @@ def test_the_command_writes_certificates_that_check_with_the_kernel_alone(tmp_pa
     assert capsys.readouterr().out.count("proved") == 15
 
 
+def test_a_system_without_a_disturbance_is_proved_and_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "cart.yaml"
+    for text, said in ((CART, False), (replaced("{x: ±0.005, v: ±0.02}", "{x: ±0, v: ±0}"), True), (CART[: CART.index("disturbance:")], True)):
+        file.write_text(text, encoding="utf-8")
+        assert main(["verify", str(file), "--no-second-opinion", "--no-reach"]) == 0
+        assert ("no disturbance is declared" in capsys.readouterr().out) is said
+
+
 def test_exit_codes_of_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cases = {
         "refuted": (REFUTED["PO-INITIAL-INSIDE"], 1), "unreadable": (replaced("horizon: 8\n", "horizon: eight\n"), 2),

@@ -46,7 +46,7 @@ def _execute(asked: argparse.Namespace) -> ExitStatus:
     else:
         from aesop_verified.commands.verify_report import report
 
-        report(found, asked.system, asked.certificates)
+        report(found, asked.system, asked.certificates, undisturbed=description.disturbance_set().is_zero)
     return _STATUS[found.verdict]
 
 

@@ -10,15 +10,16 @@ from aesop_verified.kernel.verdict import Verdict
 
 _HEADS = ("obligation", "about", "verdict", "method", "second opinion", "time", "certificate")
 _COLOURS = {Verdict.PROVED: "green", Verdict.REFUTED: "bold red", Verdict.UNKNOWN: "yellow"}
+_UNDISTURBED = ("", "no disturbance is declared: what is proved holds for a plant that does exactly what the model says")
 
 
-def report(found: Verification, file: str, folder: str | None) -> None:
+def report(found: Verification, file: str, folder: str | None, *, undisturbed: bool = False) -> None:
     """Print everything that was found."""
     if sys.stdout.isatty():
         _rich_table(found)
     else:
         _plain_table(found)
-    lines = [*_failures(found), *_asked(found), *_reach(found), "", *_summary(found, file, folder)]
+    lines = [*_failures(found), *_asked(found), *_reach(found), *(_UNDISTURBED if undisturbed else ()), "", *_summary(found, file, folder)]
     sys.stdout.write("\n".join(lines) + "\n")
 
 

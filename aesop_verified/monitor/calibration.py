@@ -252,7 +252,7 @@ def calibrate(cache: EmbeddingCache, score: Score, *, alpha: ExactNumber, unit: 
             "cannot be told from 1"
         )
     statement = (
-        f"{above} of {len(values)} recorded nominal cases (unit: {unit}) lie above tau; tau is the {rank}-th smallest, "
+        f"{above} of {len(values)} recorded nominal cases (unit: {unit}) lie above tau; tau is number {rank} from the lowest, "
         f"alpha = {level}. This describes the recorded data; it promises nothing about other flights."
     )
     return Calibration(

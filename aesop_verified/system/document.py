@@ -73,7 +73,9 @@ def read_document(data: bytes, source: str) -> Node:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         position = None if mark is None else _position(mark)
-        raise SystemFileError(source, [Problem("", position, f"not YAML: {error.problem or error.context}; check the indentation, brackets and colons here")]) from None
+        what = error.problem or error.context or ""
+        hint = "indent with spaces, not with tabs" if "'\\t'" in what else "check the indentation, brackets and colons here"
+        raise SystemFileError(source, [Problem("", position, f"not YAML: {what}; {hint}")]) from None
     except yaml.YAMLError as error:
         raise SystemFileError(source, [Problem("", None, f"not YAML: {str(error).splitlines()[0]}")]) from None
     problems.raise_if_any()
