@@ -17,6 +17,7 @@ import pytest
 from aesop_verified.commands import main as command_line
 from aesop_verified.commands.command import Command
 from aesop_verified.commands.exit_status import ExitStatus
+from aesop_verified.commands.run import _folder as folder_of
 from aesop_verified.evidence import certificates
 from aesop_verified.evidence.canonical import encoded
 from aesop_verified.evidence.recheck import check_bytes
@@ -126,3 +127,14 @@ def test_optimised_python_decides_the_same() -> None:
         said = subprocess.run([sys.executable, "-c", code], input=bad, capture_output=True, env=os.environ | {"PYTHONOPTIMIZE": level}, timeout=60)
         assert said.stdout == b"refused\n", said.stderr
     assert load(SYSTEM).hash()
+
+
+def test_two_runs_at_once_take_two_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both found the folder without a log, and the later one failed when it began its own."""
+    monkeypatch.chdir(tmp_path)
+    first, second = folder_of(None, "delivery"), folder_of(None, "delivery")
+    assert (first, second) == (Path("out/delivery"), Path("out/delivery-2"))
+    assert folder_of("mine", "delivery") == folder_of("mine", "delivery") == Path("mine")
+    (tmp_path / "mine" / "flight.jsonl").write_text("")
+    with pytest.raises(UsageError, match="never overwritten"):
+        folder_of("mine", "delivery")

@@ -68,13 +68,13 @@ def test_bad_input_is_exit_2(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert main(["run", str(broken)]) == 2
 
 
-def test_a_start_from_where_nothing_can_be_reached_is_refuted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_start_without_a_certified_plan_is_unknown_and_not_refuted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     system = (ROOT / "examples" / "double-integrator.yaml").read_text(encoding="utf-8").replace("point: {x: 0}", "point: {x: -9.9, v: -1}")
     (tmp_path / "system.yaml").write_text(system, encoding="utf-8")
     text = CART.read_text(encoding="utf-8").replace("../../examples/double-integrator.yaml", "system.yaml").replace("initial: {x: 0}", "initial: {x: -9.9, v: -1}")
     (tmp_path / "cart.yaml").write_text(text, encoding="utf-8")
-    assert main(["run", str(tmp_path / "cart.yaml"), "--out", str(tmp_path / "out")]) == 1
-    assert "refuted: the loop refuses to start: no candidate plan was offered" in capsys.readouterr().err
+    assert main(["run", str(tmp_path / "cart.yaml"), "--out", str(tmp_path / "out")]) == 3
+    assert "unknown: the loop refuses to start: no candidate plan was offered" in capsys.readouterr().err
     assert check_log(tmp_path / "out" / "flight.jsonl").start_refused
 
 

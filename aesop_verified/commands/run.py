@@ -31,7 +31,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _execute(asked: argparse.Namespace) -> ExitStatus:
     from aesop_verified.commands.run_report import Progress, print_tables
-    from aesop_verified.recovery import NotAssured, NotStabilisable, SynthesisFailed
     from aesop_verified.runtime.flying import Pace
     from aesop_verified.runtime.loop import StartRefusedError
     from aesop_verified.runtime.scenario import load_scenario
@@ -45,11 +44,9 @@ def _execute(asked: argparse.Namespace) -> ExitStatus:
     progress.say(f"{scenario.name}: {scenario.text or scenario.task} ({scenario.steps} steps of {decimal(scenario.system.dt)} s)")
     try:
         found = simulate(scenario, folder, reasoner=asked.reasoner, pace=Pace(asked.pace), say=progress.say, watching=progress.bar)
-    except (StartRefusedError, NotAssured) as error:
-        print(f"aesop run: refuted: {error}; `aesop verify` on the system file shows the obligation that fails", file=sys.stderr)
-        return ExitStatus.REFUTED
-    except (SynthesisFailed, NotStabilisable) as error:
-        print(f"aesop run: unknown: {error}", file=sys.stderr)
+    except StartRefusedError as error:
+        # That no plan was offered, or that the ones offered are none, does not show that there is none.
+        print(f"aesop run: unknown: {error}; `aesop verify` on the system file shows from where a plan is certified", file=sys.stderr)
         return ExitStatus.UNKNOWN
     document = json.dumps(result_json(found), indent=2, ensure_ascii=False) + "\n"
     files = [found.log_path, folder / "result.json"]
@@ -66,13 +63,17 @@ def _execute(asked: argparse.Namespace) -> ExitStatus:
 
 
 def _folder(wanted: str | None, name: str) -> Path:
-    """A folder that does not hold a flight yet."""
+    """A folder that does not hold a flight yet; a numbered one is made, so that two runs at once take two."""
     numbered = (Path("out") / (name if i == 1 else f"{name}-{i}") for i in range(1, _MOST_FOLDERS))
     for folder in [Path(wanted)] if wanted else numbered:
         if (folder / "flight.jsonl").exists():
             continue
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(parents=True, exist_ok=wanted is not None)
+        except FileExistsError as error:
+            if wanted is None:
+                continue
+            raise UsageError(f"{folder}: cannot be made ({error.strerror}); choose another folder with --out") from None
         except OSError as error:
             raise UsageError(f"{folder}: cannot be made ({error.strerror}); choose another folder with --out") from None
         return folder
