@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from numbers import Integral
 from typing import TypeAlias
 
 from flint import fmpq, fmpq_mat, fmpz
 
-from aesop_verified.kernel.errors import ExactnessError, UsageError
+from aesop_verified.kernel.errors import UsageError
 from aesop_verified.kernel.model import System
 from aesop_verified.kernel.rational import Exact, exact, from_double, text, vector
 
 Number: TypeAlias = "float | int | str | Fraction | Decimal | fmpq | fmpz | None"
 
 _HALF = fmpq(1, 2)
+MOST_BITS = 8192
+"""Longest numerator or denominator of a measurement: the time of a step is bounded by it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,27 +67,48 @@ class MeasurementReader:
         """The exact measurement; never raises for what a sensor may deliver."""
         if values is None:
             return Measured(None, "no measurement was given")
-        parts = list(values.entries()) if isinstance(values, fmpq_mat) else list(values)
+        if isinstance(values, (str, bytes, bytearray, Mapping, Set)):
+            return Measured(None, f"found {_shown(values)}, expected {len(self.quanta)} numbers in the order of the states")
+        try:
+            parts = list(values.entries()) if isinstance(values, fmpq_mat) else list(values)
+        except Exception as error:  # noqa: BLE001 - whatever a driver hands over, the step has to go on
+            return Measured(None, f"found {_shown(values)}, expected {len(self.quanta)} numbers ({type(error).__name__})")
         if len(parts) != len(self.quanta):
             return Measured(None, f"found {len(parts)} values, expected {len(self.quanta)}")
         read: list[fmpq] = []
         for i, (value, quantum) in enumerate(zip(parts, self.quanta)):
             number = _exact_or_none(value)
             if number is None:
-                return Measured(None, f"value {i} is {value!r:.40}, expected a finite number")
+                return Measured(None, f"value {i} is {_shown(value)}, expected a finite number")
             read.append(number if quantum == 0 else quantum * (number / quantum + _HALF).floor())
         return Measured(vector(read))
 
 
-def _exact_or_none(value: object) -> fmpq | None:
+def _shown(value: object) -> str:
     try:
+        return f"{value!r:.40}"
+    except Exception:  # noqa: BLE001 - Python shows no integer of more than 4,300 digits
+        return f"a {type(value).__name__} that cannot be shown"
+
+
+def _exact_or_none(value: object) -> fmpq | None:
+    number = _read(value)
+    return number if number is not None and max(abs(number.p).bit_length(), number.q.bit_length()) <= MOST_BITS else None
+
+
+def _read(value: object) -> fmpq | None:
+    try:
+        if isinstance(value, Integral) and not isinstance(value, bool):
+            value = int(value)  # numpy's integers too, which are no int
+        if isinstance(value, (int, Fraction)) and max(abs(value.numerator).bit_length(), value.denominator.bit_length()) > MOST_BITS:
+            return None
         if isinstance(value, (int, str, Fraction, fmpq, fmpz)) and not isinstance(value, bool):
             return exact(value)
         if isinstance(value, Decimal):
-            return exact(Fraction(value)) if value.is_finite() else None
-        if isinstance(value, bool) or value is None:
+            return exact(Fraction(value)) if value.is_finite() and abs(value.adjusted()) < MOST_BITS and len(value.as_tuple().digits) < MOST_BITS else None
+        if type(value).__name__ in ("bool", "bool_") or value is None:  # numpy's truth value is no bool
             return None
         double = float(value)  # type: ignore[arg-type]
-    except (ExactnessError, TypeError, ValueError, OverflowError):
+    except Exception:  # noqa: BLE001 - float() of a driver's own object may raise anything
         return None
     return from_double(double) if math.isfinite(double) else None
