@@ -106,3 +106,10 @@ def test_a_process_that_answers_and_ends_in_one_breath_is_replaced() -> None:
             assert worker.collect(time.monotonic_ns() + 10_000_000_000) == CallResult(CallStatus.DONE, b"x")
     finally:
         worker.close()
+
+
+def test_numbers_that_take_long_to_check_are_not_passed_on() -> None:
+    """Sixteen candidates of doubles such as 1e-300, each refused at its last constraint, held a step of a quadrotor for 160 ms."""
+    doubles = CANDIDATE | {"whole": False, "arrays": [[[1e-300] * 7]]}
+    plans, note = plans_of(json.dumps({"candidates": [doubles, CANDIDATE], "note": {}}).encode(), SYSTEM)
+    assert SYSTEM.quantum > 0 and len(plans) == 1 and "quanta" in note["garbage"][0]

@@ -117,7 +117,11 @@ def plans_of(payload: bytes, system: System) -> tuple[tuple[Plan, ...], Json]:
     plans, garbage = [], []
     for candidate in field(value, "candidates", items)[:_MOST_CANDIDATES]:
         try:
-            plans.append(_proposed(candidate).plan(system))
+            proposed = _proposed(candidate)
+            if system.quantum > 0 and not proposed.whole:
+                # A double may have a thousand bits, and a step's exact check takes as long as its numbers are.
+                raise Unreadable("whole: found doubles, expected whole numbers of quanta")
+            plans.append(proposed.plan(system))
         except (UsageError, ValueError, TypeError, OverflowError, IndexError, KeyError) as error:
             garbage.append(f"{type(error).__name__}: {str(error)[:200]}")
     note = loggable(field(value, "note", dict), _MOST_NOTE)
