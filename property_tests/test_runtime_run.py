@@ -31,7 +31,8 @@ def test_every_check_holds_and_everything_is_written(flown: tuple[int, Path]) ->
     assert {c["verdict"] for c in result["checks"]} == {"proved"} and len(result["checks"]) == 6
     assert result["log"]["outcome"] == "verified" and "script" in result["reasoner"]
     assert 0 < result["peak_memory_mb"] < 700
-    assert (folder / "flight.svg").read_text().startswith("<?xml")
+    drawn = (folder / "flight.svg").read_text()
+    assert drawn.startswith("<?xml") and "speed and its components" in drawn
     height, width, _ = imread(folder / "flight.png").shape
     assert height > 1000 and width > 1500
 
@@ -78,10 +79,15 @@ def test_a_start_without_a_certified_plan_is_unknown_and_not_refuted(tmp_path: P
     assert check_log(tmp_path / "out" / "flight.jsonl").start_refused
 
 
-def test_a_flight_too_short_to_arrive_is_unknown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_flight_too_short_to_arrive_is_unknown_and_without_views_the_figure_calls_no_state_a_speed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = CART.read_text(encoding="utf-8").replace("../../examples", str(ROOT / "examples")).replace("duration: 24 steps", "duration: 14 steps")
-    (tmp_path / "short.yaml").write_text(text, encoding="utf-8")
-    assert main(["run", str(tmp_path / "short.yaml"), "--out", str(tmp_path / "out"), "--pace", "fast", "--no-figure"]) == 3
+    (tmp_path / "short.yaml").write_text(text[: text.index("figure:")], encoding="utf-8")
+    assert main(["run", str(tmp_path / "short.yaml"), "--out", str(tmp_path / "out"), "--pace", "fast"]) == 3
+    drawn = (tmp_path / "out" / "flight.svg").read_text()
+    assert "the first states" in drawn and "speed" not in drawn and "v, m/s" in drawn
+    capsys.readouterr()
+    assert main(["run", str(tmp_path / "short.yaml"), "--out", str(tmp_path / "plain"), "--pace", "fast", "--no-figure"]) == 3
+    assert {p.name for p in (tmp_path / "plain").iterdir()} == {"flight.jsonl", "result.json"}
     printed = capsys.readouterr()
     assert "fly longer" in printed.out and "what happened, and why" in printed.out
     assert "t =   0.0 s  nominal" in printed.err

@@ -238,11 +238,12 @@ def _speeds(panel: Any, flight: Flight, axes: FigureAxes | None) -> None:
     if axes is not None:
         panel.plot(times, np.linalg.norm(states, axis=1), color="black", linewidth=1.2, label="speed")
     for column, index in enumerate(chosen):
-        panel.plot(times, states[:, column], linewidth=0.8, alpha=0.85, label=variables[index].name)
+        panel.plot(times, states[:, column], linewidth=0.8, alpha=0.85, label=variables[index].name if axes is not None else _labelled(variables[index]))
     panel.legend(loc="lower right", fontsize=7, ncols=4, framealpha=0.9)
-    panel.set_title("speed and its components (orange: waiting for the answer, red: recovering)", loc="left", fontsize=9, color=_GREY)
+    shown = "speed and its components" if axes is not None else "the first states; views to draw are named under 'figure' in the scenario"
+    panel.set_title(f"{shown} (orange: waiting for the answer, red: recovering)", loc="left", fontsize=9, color=_GREY)
     panel.set_xlabel("time, s")
-    panel.set_ylabel(variables[chosen[0]].unit or "states")
+    panel.set_ylabel((variables[chosen[0]].unit if axes is not None else "") or "states")
 
 
 def _labelled(variable: Any) -> str:
