@@ -25,6 +25,7 @@ from aesop_verified.kernel.errors import UsageError
 from aesop_verified.kernel.inclusion import EmptinessCertificate
 from aesop_verified.kernel.polytope import Polytope
 from aesop_verified.kernel.rational import matrix
+from aesop_verified.runtime.scenario import load_scenario
 from aesop_verified.system import load
 from aesop_verified.testing.textbook import integrator_fork
 
@@ -138,3 +139,11 @@ def test_two_runs_at_once_take_two_folders(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "mine" / "flight.jsonl").write_text("")
     with pytest.raises(UsageError, match="never overwritten"):
         folder_of("mine", "delivery")
+
+
+def test_a_flight_without_end_is_refused_before_it_begins(tmp_path: Path) -> None:
+    text = (EXAMPLES / "delivery.yaml").read_text().replace("system: ", f"system: {EXAMPLES}/")
+    endless = tmp_path / "endless.yaml"
+    endless.write_text(text.replace("duration: 10 s", "duration: 1e300 s"))
+    with pytest.raises(UsageError, match="duration: found '1e300 s', expected at most 864000 steps"):
+        load_scenario(endless)

@@ -41,6 +41,7 @@ REQUIRED = ("schema_version", "name", "system", "duration", "seed", "initial", "
 KEYS = (*REQUIRED, "description", "goal", "plant", "figure")
 UNITS = ("observation", "flight")
 REASONERS = ("local", "scripted", "endpoint")
+MOST_STEPS = 864_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,13 +156,15 @@ class _Reading:
 
 
 def read_steps(field: Field, dt: fmpq) -> int:
-    """At least one step."""
+    """At least one step, and no more than a day of them at 10 Hz."""
     try:
         steps = whole_steps(field.text("a number of steps, or a time such as 4 s"), dt)
     except UsageError as error:
         raise field.error(str(error)) from None
     if steps < 1:
         raise field.error(f"{field.found()}, expected at least one step")
+    if steps > MOST_STEPS:
+        raise field.error(f"{field.found()}, expected at most {MOST_STEPS} steps")
     return steps
 
 
