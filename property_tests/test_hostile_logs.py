@@ -60,6 +60,7 @@ FORGED_GAPS: dict[str, Callable[[dict[str, Any]], None]] = {
     "back-in-time": put(["state", "step"], 0),
     "no-state": put(["state"], None),
     "no-lines": put(["lines"], 0),
+    "two-measurements": put(["measured"], ["1", "2"]),
     "lines-added": put(["lines"], -3),
 }
 
@@ -67,7 +68,7 @@ FORGED_GAPS: dict[str, Callable[[dict[str, Any]], None]] = {
 @pytest.mark.parametrize("forgery", FORGED_GAPS)
 def test_a_gap_with_a_state_that_no_flight_has_is_refused(flown: tuple[Lines, dict[str, Any]], forgery: str) -> None:
     lines, state = flown
-    gap = {"kind": "gap", "first_step": 3, "lines": 1, "reason": "No space left on device", "state": copy.deepcopy(state)}
+    gap = {"kind": "gap", "first_step": 3, "lines": 1, "reason": "No space left on device", "state": copy.deepcopy(state), "measured": lines[4]["read"]["measurement"]}
     honest = [*lines[:4], gap, *lines[5:]]
     assert check_log_bytes(chained(honest)).outcome is LogOutcome.INCOMPLETE
     FORGED_GAPS[forgery](gap)
