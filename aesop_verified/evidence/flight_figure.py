@@ -30,7 +30,8 @@ from aesop_verified.runtime.story import Moment
 _BLUE, _ORANGE, _RED, _GREEN, _GREY = "#1f5fa8", "#e08a1e", "#c8372d", "#3f8f4f", "#7a7a7a"
 _PALE = {_BLUE: "#dfe9f5", _ORANGE: "#fbe6c8", _RED: "#f7d9d5", _GREY: "#ececec"}
 _SHOWN = {
-    Row.ALARM.value: _BLUE, Row.ALARM_AGAIN.value: _BLUE, Row.ANSWER_CLEAR.value: _RED, Row.ANSWER_CHOICE.value: _RED,
+    Row.ALARM.value: _BLUE, Row.ALARM_AGAIN.value: _BLUE, Row.ALARM_KEPT.value: _BLUE, Row.ALARM_LOGGED.value: _BLUE,
+    Row.ANSWER_CLEAR.value: _RED, Row.ANSWER_CHOICE.value: _RED,
     Row.ANSWER_REJECTED.value: _RED, Row.DEADLINE.value: _ORANGE, Row.RECOVERED.value: _GREEN, Row.SUSPENDED.value: _GREY,
     Row.HOLD.value: _GREY, Row.OVERRIDE.value: _GREY, Row.RESUME.value: _GREY, Row.MISSING_MEASUREMENT.value: _GREY,
 }  # fmt: skip
@@ -252,10 +253,11 @@ def _labelled(variable: Any) -> str:
 
 def _legend() -> list[Any]:
     return [
-        Line2D([], [], color="black", linewidth=1.6, label="flown"),
+        Line2D([], [], color="black", linewidth=1.6, marker="o", markersize=4, markevery=[0], label="flown, from the dot"),
+        Line2D([], [], color=_BLUE, linestyle="none", marker="*", markersize=9, label="goal"),
         Line2D([], [], color=_BLUE, linewidth=0.9, linestyle=(0, (4, 2)), label="nominal plan"),
         Line2D([], [], color=_ORANGE, linewidth=1.8, label="common to all plans, to step K"),
-        Line2D([], [], color=_RED, linewidth=0.9, label="recovery plans"),
+        Line2D([], [], color=_RED, linewidth=0.9, label="recovery plans at an alarm"),
         Patch(facecolor=_PALE[_RED], label="tube R_k of the disturbance"),
         Patch(facecolor="#dcefdc", edgecolor=_GREEN, label="recovery set"),
     ]

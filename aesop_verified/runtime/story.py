@@ -42,12 +42,17 @@ def story(flight: Flight, said: list[Said]) -> list[Moment]:
     asked = {s.report.question.trigger: s.step for s in flight.samples if s.report.question is not None}
     told: set[tuple[Row, str]] = set()
     mode: type[object] | None = None
+    asked_about = ""
     for sample in flight.samples:
         if type(sample.report.mode) is not mode:
             mode, told = type(sample.report.mode), set()
         rows = {e.row for e in sample.report.events}
         for event in sample.report.events:
             about = sample.observation if event.row in _FURTHER else ""
+            if event.row in (Row.ALARM, Row.ALARM_AGAIN):
+                asked_about = sample.observation or ""
+            if event.row in _FURTHER and about == asked_about:
+                continue  # the same thing is still in sight
             if event.row in _ROUTINE or (event.row, about) in told or (event.row in _FURTHER and Row.DETECTOR_FAULT in rows):
                 continue
             if event.row in _ONCE:
@@ -67,12 +72,14 @@ def _words(event: Event, sample: FlightSample, flight: Flight, raw: dict[int, st
     match event.row:
         case Row.ALARM | Row.ALARM_AGAIN:
             options = () if report.question is None else report.question.options
-            what = f"alarm; the reasoner is asked: 0 or {', '.join(options)}?" if event.row is Row.ALARM else "the alarm that was kept is taken up"
-            return what, f'"{sample.observation}": {_score(note)}'
+            what = f"alarm; the reasoner is asked: 0 (no hazard) or {', '.join(options)}?" if event.row is Row.ALARM else "the alarm that was kept is taken up"
+            lost = [name for name in flight.scenario.system.recovery_names if report.question is not None and name not in options]
+            offer = f"; not on offer, since no plan keeps it open: {', '.join(lost)}" if lost else ""
+            return what, f'"{sample.observation}": {_score(note)}{offer}'
         case Row.ALARM_KEPT:
-            return "a further alarm is kept", f'"{sample.observation}": {_score(note)}'
+            return "a further alarm, kept until the reasoner has answered", f'"{sample.observation}": {_score(note)}'
         case Row.ALARM_LOGGED:
-            return "a further alarm is logged", f'"{sample.observation}": {_score(note)}'
+            return "a further alarm; the recovery goes on", f'"{sample.observation}": {_score(note)}'
         case Row.ANSWER_CLEAR:
             return "the reasoner says 0: no hazard; the flight goes on", _answered(sample, flight, raw, asked)
         case Row.ANSWER_CHOICE:
