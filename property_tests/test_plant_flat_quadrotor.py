@@ -263,6 +263,11 @@ def test_the_order_of_the_states_may_be_another() -> None:
 def test_other_systems_are_refused() -> None:
     with pytest.raises(UsageError, match="not three chains"):
         FlatQuadrotorPlant(chains_system(extra="1"), vector([0] * 12), RigidBody())
+    system = chains_system()
+    with pytest.raises(UsageError, match="not three chains"):
+        FlatQuadrotorPlant(dataclasses.replace(system, B=2 * system.B), vector([0] * 12), RigidBody())
+    with pytest.raises(UsageError, match="not three chains"):
+        FlatQuadrotorPlant(dataclasses.replace(system, A=2 * system.A), vector([0] * 12), RigidBody())
     with pytest.raises(UsageError, match="multiple of the inner loop's period of 0.03 s"):
         FlatQuadrotorPlant(chains_system(), vector([0] * 12), RigidBody(), InnerLoop(QuadrotorParameters(), InnerLoopSettings(period=0.03)))
     with pytest.raises(UsageError, match="initial state of the plant"):
