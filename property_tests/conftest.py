@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import os
 import platform
+import sys
 from importlib import metadata
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from aesop_verified.planning.ipopt_bridge import IpoptFound, find_ipopt, ipopt_solver
 from aesop_verified.testing.pytest_plugin import pytest_terminal_summary, report_tally
 
 __all__ = ["pytest_report_header", "pytest_terminal_summary", "report_tally"]
@@ -50,3 +54,16 @@ def _version(name: str) -> str:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return "absent"
+
+
+@pytest.fixture(scope="session")
+def bridge() -> IpoptFound:
+    """Our own Ipopt command, even where a real ipopt is installed."""
+    here = str(Path(sys.executable).parent)
+    return find_ipopt(here) if not (Path(here) / "ipopt").exists() else pytest.skip("a real ipopt lies beside this Python")
+
+
+@pytest.fixture
+def solver(bridge: IpoptFound) -> Any:
+    """Pyomo's solver object for our own Ipopt command."""
+    return ipopt_solver(bridge)

@@ -6,8 +6,6 @@ Cases named Y.. and M.. are the public reports of other tools' faults that conce
 from __future__ import annotations
 
 import math
-import sys
-from pathlib import Path
 from typing import Any
 
 import pyomo.environ as pyo
@@ -17,21 +15,8 @@ from hypothesis import strategies as st
 from pyomo.common.errors import ApplicationError
 from pyomo.opt import SolverResults, SolverStatus, TerminationCondition
 
-from aesop_verified.planning.ipopt_bridge import IpoptFound, find_ipopt, ipopt_solver
 from aesop_verified.planning.pyomo_solve import PyomoFailure, PyomoSolved, residual, solve_pyomo
 from aesop_verified.planning.status import Convexity, SolveStatus, message_of, status_of, weakest
-
-
-@pytest.fixture(scope="module")
-def bridge() -> IpoptFound:
-    """Our own command, even where a real ipopt is installed."""
-    here = str(Path(sys.executable).parent)
-    return find_ipopt(here) if not (Path(here) / "ipopt").exists() else pytest.skip("a real ipopt lies beside this Python")
-
-
-@pytest.fixture
-def solver(bridge: IpoptFound) -> Any:
-    return ipopt_solver(bridge)
 
 
 def solved(outcome: object) -> PyomoSolved:

@@ -16,22 +16,10 @@ from hypothesis import strategies as st
 
 from aesop_verified.planning import ipopt_command
 from aesop_verified.planning.ampl_files import Answer, NlHeader, ProblemFileError, Sense, answer_text, read_header
-from aesop_verified.planning.ipopt_bridge import IpoptFound, IpoptMissing, IpoptOrigin, find_ipopt, ipopt_solver
+from aesop_verified.planning.ipopt_bridge import IpoptFound, IpoptMissing, IpoptOrigin, find_ipopt
 from aesop_verified.planning.ipopt_options import OptionError, read_options
 from aesop_verified.planning.pyomo_solve import PyomoFailure, solve_pyomo
 from aesop_verified.planning.status import SolveStatus
-
-
-@pytest.fixture(scope="module")
-def bridge() -> IpoptFound:
-    """Our own command, even where a real ipopt is installed."""
-    here = str(Path(sys.executable).parent)
-    return find_ipopt(here) if not (Path(here) / "ipopt").exists() else pytest.skip("a real ipopt lies beside this Python")
-
-
-@pytest.fixture
-def solver(bridge: IpoptFound) -> Any:
-    return ipopt_solver(bridge)
 
 
 def failure(outcome: object) -> PyomoFailure:

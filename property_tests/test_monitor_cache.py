@@ -3,55 +3,21 @@
 from __future__ import annotations
 
 import io
-import math
 import os
 import pickle
 import zipfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from aesop_verified.monitor import (
     CacheRefused,
-    EmbedderIdentity,
     EmbeddingCache,
     EmbeddingRefused,
     NominalObservation,
 )
-
-TABLE: dict[str, list[float]] = {
-    "east": [1.0, 0.0],
-    "north": [0.0, 1.0],
-    "north east": [0.6, 0.8],
-    "west": [-1.0, 0.0],
-    "nan": [math.nan, 1.0],
-    "inf": [math.inf, 0.0],
-    "zero": [0.0, 0.0],
-}
-
-
-class TableEmbedder:
-    """Looks texts up; unknown texts raise KeyError."""
-
-    def __init__(self, version: str = "1") -> None:
-        self._identity = EmbedderIdentity("table", version, 2, "00")
-
-    @property
-    def identity(self) -> EmbedderIdentity:
-        return self._identity
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return np.array([TABLE[text] for text in texts], dtype=np.float32).reshape(len(texts), 2)
-
-
-def cache_of(*pairs: tuple[str, str]) -> EmbeddingCache:
-    return EmbeddingCache.build(TableEmbedder(), [NominalObservation(text, group) for text, group in pairs])
-
-
-BASE = (("east", "a"), ("east", "a"), ("north", "b"), ("north east", "c"))
+from property_tests.monitor_samples import BASE, TableEmbedder, cache_of
 
 
 def test_E02_cache_refuses_rows_without_a_direction() -> None:

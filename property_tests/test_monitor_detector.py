@@ -6,14 +6,12 @@ import dataclasses
 import json
 import math
 import pickle
-from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from aesop_verified.monitor import (
     CacheRefused,
@@ -23,7 +21,6 @@ from aesop_verified.monitor import (
     Detection,
     Detector,
     DismissedObservations,
-    EmbedderIdentity,
     EmbeddingCache,
     EmbeddingRefused,
     MonitorError,
@@ -37,37 +34,7 @@ from aesop_verified.monitor import (
     calibrate_conformal,
     leave_out_scores,
 )
-
-TABLE: dict[str, list[float]] = {
-    "east": [1.0, 0.0],
-    "north": [0.0, 1.0],
-    "north east": [0.6, 0.8],
-    "west": [-1.0, 0.0],
-    "nan": [math.nan, 1.0],
-    "inf": [math.inf, 0.0],
-    "zero": [0.0, 0.0],
-}
-
-
-class TableEmbedder:
-    """Looks texts up; unknown texts raise KeyError."""
-
-    def __init__(self, version: str = "1") -> None:
-        self._identity = EmbedderIdentity("table", version, 2, "00")
-
-    @property
-    def identity(self) -> EmbedderIdentity:
-        return self._identity
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return np.array([TABLE[text] for text in texts], dtype=np.float32).reshape(len(texts), 2)
-
-
-def cache_of(*pairs: tuple[str, str]) -> EmbeddingCache:
-    return EmbeddingCache.build(TableEmbedder(), [NominalObservation(text, group) for text, group in pairs])
-
-
-BASE = (("east", "a"), ("east", "a"), ("north", "b"), ("north east", "c"))
+from property_tests.monitor_samples import BASE, TableEmbedder, cache_of
 
 
 def detector() -> Detector:
