@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from operator import gt
 
 from flint import fmpq, fmpq_mat, fmpz, fmpz_mat
 
@@ -116,15 +118,18 @@ class Sides:
 
     def excess(self, k: int, points: fmpz_mat, factor: fmpz) -> Excess | None:
         """The first row that a column of `points` / factor breaks at step k, or None."""
-        width = points.ncols()
         values = (self.rows * points).entries()
-        position = 0
-        for facet, (numerator, denominator) in enumerate(self.sides[k]):
-            # SOUNDNESS: the values are integers, so value <= side * factor exactly when value <= its floor.
-            bound = numerator * factor // denominator
-            for branch in range(width):
-                if values[position] > bound:
-                    amount = (fmpq(values[position], factor) - fmpq(numerator, denominator)) / self.scales[facet]
-                    return Excess(facet, branch, amount)
-                position += 1
-        return None
+        broken = list(map(gt, values, _bounds(self, k, points.ncols(), factor)))
+        if True not in broken:
+            return None
+        position = broken.index(True)
+        facet, branch = divmod(position, points.ncols())
+        amount = (fmpq(values[position], factor) - fmpq(*self.sides[k][facet])) / self.scales[facet]
+        return Excess(facet, branch, amount)
+
+
+@lru_cache  # Steps of one flight have the same factors; the sides are values, told apart by identity.
+def _bounds(sides: Sides, k: int, width: int, factor: fmpz) -> list[fmpz]:
+    """The largest integers that satisfy the rows of step k times `factor`, each as often as there are columns."""
+    # SOUNDNESS: the values are integers, so value <= side * factor exactly when value <= its floor.
+    return [bound for numerator, denominator in sides.sides[k] for bound in (numerator * factor // denominator,) * width]
