@@ -19,6 +19,7 @@ from aesop_verified.kernel.invariance import (
     assure,
     check_recovery_set,
 )
+from aesop_verified.kernel.laws import AffineLaw
 from aesop_verified.kernel.model import RecoverySet, System
 from aesop_verified.kernel.polytope import Polytope
 from aesop_verified.kernel.rational import identity, matrix, rows_of, vector, zeros
@@ -32,7 +33,7 @@ def line(**changes: object) -> System:
     defaults: dict[str, object] = {
         "A": identity(1), "B": identity(1), "b": vector([0]), "X": Polytope.box([-10], [10]), "U": Polytope.box([-1], [1]),
         "disturbance": Disturbance(1), "estimate_error": Disturbance(1), "gain": matrix([[-1]], 1),
-        "recovery_sets": (RecoverySet("home", Polytope.box([-1], [1]), matrix([[-1]], 1), vector([0])),),
+        "recovery_sets": (RecoverySet("home", Polytope.box([-1], [1]), AffineLaw(matrix([[-1]], 1), vector([0]))),),
         "horizon": 3, "consensus_horizon": 1, "quantum": fmpq(0), "fallback_order": ("home",),
     }  # fmt: skip
     return System(**{**defaults, **changes})  # type: ignore[arg-type]
@@ -99,7 +100,7 @@ def vertices_of(W: Disturbance) -> list[fmpq_mat]:
 def test_tightening_by_hand() -> None:
     """Acl = 1/2, W = [-1, 1]: R_k = [-(2 - 2^(1-k)), ...]; F = -1/2, so F R_k is half of it."""
     half = matrix([["-1/2"]], 1)
-    s = line(gain=half, disturbance=interval_disturbance(1), recovery_sets=(RecoverySet("home", Polytope.box([-4], [4]), half, vector([0])),))
+    s = line(gain=half, disturbance=interval_disturbance(1), recovery_sets=(RecoverySet("home", Polytope.box([-4], [4]), AffineLaw(half, vector([0]))),))
     assert s.tightening.states == tuple((10 - r, 10 - r) for r in (fmpq(0), fmpq(1), fmpq(3, 2), fmpq(7, 4), fmpq(15, 8)))
     assert s.tightening.inputs == tuple((1 - r / 2, 1 - r / 2) for r in (fmpq(0), fmpq(1), fmpq(3, 2), fmpq(7, 4), fmpq(15, 8)))
     assert s.tightening.terminals["home"][4] == (4 - fmpq(15, 8),) * 2
@@ -151,9 +152,9 @@ def test_tightening_is_the_support_of_the_vertices_of_R_k(instance: Instance) ->
         ({"consensus_horizon": 3}, "0 <= K < T"),
         ({"consensus_horizon": -1}, "0 <= K < T"),
         ({"quantum": fmpq(-1)}, "quantum"),
-        ({"recovery_sets": (RecoverySet("home", Polytope.whole_space(2), matrix([[-1]], 1), vector([0])),)}, "facet matrix of the recovery set"),
-        ({"recovery_sets": (RecoverySet("home", Polytope.box([-1], [1]), zeros(2, 1), vector([0])),)}, "law's gain"),
-        ({"recovery_sets": (RecoverySet("home", Polytope.box([-1], [1]), matrix([[-1]], 1), vector([0, 0])),)}, "law's offset"),
+        ({"recovery_sets": (RecoverySet("home", Polytope.whole_space(2), AffineLaw(matrix([[-1]], 1), vector([0]))),)}, "facet matrix of the recovery set"),
+        ({"recovery_sets": (RecoverySet("home", Polytope.box([-1], [1]), AffineLaw(zeros(2, 1), vector([0]))),)}, "law's gain"),
+        ({"recovery_sets": (RecoverySet("home", Polytope.box([-1], [1]), AffineLaw(matrix([[-1]], 1), vector([0, 0]))),)}, "law's offset"),
         ({"estimate_error": Disturbance(1, (Summand("sensor", identity(1), vector(["1/9"]), vector([1])),))}, "does not allow 0"),
         ({"estimate_error": Disturbance(1, (Summand("sensor", identity(1), vector([-1]), vector(["-1/9"])),))}, "does not allow 0"),
     ],
@@ -165,7 +166,7 @@ def test_systems_that_do_not_fit_are_refused(changes: dict[str, object], message
 
 def test_edges_of_what_is_accepted() -> None:
     assert line(consensus_horizon=0, horizon=1).horizon == 1 and line(consensus_horizon=2).consensus_horizon == 2
-    twice = RecoverySet("home", Polytope.box([0], [0]), matrix([[-1]], 1), vector([0]))
+    twice = RecoverySet("home", Polytope.box([0], [0]), AffineLaw(matrix([[-1]], 1), vector([0])))
     with pytest.raises(UsageError, match="distinct"):
         line(recovery_sets=(twice, twice), fallback_order=("home", "home"))
     assert line(estimate_error=Disturbance(1, (Summand("sensor", identity(1), vector([0]), vector([1])),))).n == 1
@@ -186,7 +187,7 @@ def test_the_sum_of_what_disturbs_the_estimate() -> None:
     F = matrix([[-2]], 1)
     s = line(
         A=matrix([[2]], 1), gain=F, disturbance=interval_disturbance("1/16"), estimate_error=interval_disturbance("1/8", name="sensor"), quantum=fmpq(1, 4),
-        recovery_sets=(RecoverySet("home", Polytope.box([-1], [1]), F, vector([0])),),
+        recovery_sets=(RecoverySet("home", Polytope.box([-1], [1]), AffineLaw(F, vector([0]))),),
     )  # fmt: skip
     assert s.total_disturbance.support(vector([1])) == fmpq(9, 16)
     assert s.measured_disturbance.support(vector([1])) == fmpq(7, 16)
@@ -226,7 +227,7 @@ def test_the_hash_speaks_of_every_datum_and_of_nothing_else() -> None:
         {"estimate_error": interval_disturbance(1)}, {"gain": matrix([[-2]], 1)}, {"horizon": 4}, {"consensus_horizon": 2},
         {"recovery_sets": (dataclasses.replace(home, name="base"),), "fallback_order": ("base",)},
         {"recovery_sets": (dataclasses.replace(home, polytope=Polytope.box([-1], [2])),)},
-        {"recovery_sets": (dataclasses.replace(home, offset=vector([1])),)},
+        {"recovery_sets": (dataclasses.replace(home, law=AffineLaw(home.law.gain, vector([1]))),)},
         {"quantum": fmpq(1, 2**30)},
     ]  # fmt: skip
     hashes = {base.hash(), *(line(**c).hash() for c in changes)}
@@ -238,7 +239,7 @@ def test_the_hash_speaks_of_every_datum_and_of_nothing_else() -> None:
 
 def offset_counterexample(offset: str, law: FarkasRows | WitnessPoint, invariance: FarkasRows | WitnessPoint) -> object:
     """Theory 6: x+ = x + u + w, F = -1, g, X_R = [-1, 1], W = [-3/4, 3/4]: x+ = g + w."""
-    home = RecoverySet("home", Polytope.box([-1], [1]), matrix([[-1]], 1), vector([offset]))
+    home = RecoverySet("home", Polytope.box([-1], [1]), AffineLaw(matrix([[-1]], 1), vector([offset])))
     s = line(U=Polytope.box([-2], [2]), disturbance=interval_disturbance("3/4"), recovery_sets=(home,))
     return check_recovery_set(s, "home", RecoveryEvidence(vector([0]), invariance, FarkasRows(identity(2)), law))
 
@@ -262,7 +263,7 @@ def test_the_drift_b_counts() -> None:
     """x+ = x + u + 1/2 with u = -x: every state goes to 1/2, which is in [0, 1] and not in [-1, 0]."""
     none = FarkasRows(zeros(2, 2))
     for low, high, expected in ((0, 1, Proved), (-1, 0, Unknown)):
-        home = RecoverySet("home", Polytope.box([low], [high]), matrix([[-1]], 1), vector([0]))
+        home = RecoverySet("home", Polytope.box([low], [high]), AffineLaw(matrix([[-1]], 1), vector([0])))
         s = line(b=vector(["1/2"]), recovery_sets=(home,))
         offered = RecoveryEvidence(vector([0]), none, FarkasRows(identity(2)), LAW)
         assert isinstance(check_recovery_set(s, "home", offered), expected)
@@ -283,7 +284,7 @@ def test_each_of_the_three_statements_is_needed() -> None:
     law = check_recovery_set(weak, "home", dataclasses.replace(good, law=WitnessPoint(vector([-1]))))
     assert isinstance(law, Refuted) and law.witness.statement == "law" and law.witness.escape.amount == fmpq(1, 2)
     assert isinstance(check_recovery_set(weak, "home", good), Unknown)
-    empty = line(recovery_sets=(RecoverySet("home", Polytope.box([1], [-1]), matrix([[-1]], 1), vector([0])),))
+    empty = line(recovery_sets=(RecoverySet("home", Polytope.box([1], [-1]), AffineLaw(matrix([[-1]], 1), vector([0]))),))
     assert isinstance(check_recovery_set(empty, "home", good), Unknown)  # an empty set has no point to show
 
 
@@ -297,7 +298,7 @@ def test_the_law_must_stay_in_U_after_rounding() -> None:
 
 def test_a_system_is_assured_only_as_a_whole() -> None:
     fork = integrator_fork(half_width=0).system
-    evidence = {r.name: RecoveryEvidence(r.offset, FarkasRows(zeros(2, 2)), FarkasRows(identity(2)), LAW) for r in fork.recovery_sets}
+    evidence = {r.name: RecoveryEvidence(r.law.offset, FarkasRows(zeros(2, 2)), FarkasRows(identity(2)), LAW) for r in fork.recovery_sets}
     assured = assure(fork, evidence)
     assert isinstance(assured, Proved) and [c.name for c in assured.certificate.certificates] == ["left", "right"]
     assert assured.certificate.input_anchor == vector([0])
@@ -313,11 +314,11 @@ def test_a_system_is_assured_only_as_a_whole() -> None:
 
 def test_Z10_for_all_x_exists_u_is_what_a_law_shows() -> None:
     """x+ = 2 x + u on S = U = [-1, 1]: u = -x shows (a); no constant u does, so (b) is refuted for each."""
-    a = line(A=matrix([[2]], 1), recovery_sets=(RecoverySet("home", Polytope.box([-1], [1]), matrix([[-1]], 1), vector([0])),))
+    a = line(A=matrix([[2]], 1), recovery_sets=(RecoverySet("home", Polytope.box([-1], [1]), AffineLaw(matrix([[-1]], 1), vector([0]))),))
     shown = check_recovery_set(a, "home", RecoveryEvidence(vector([0]), FarkasRows(identity(2)), FarkasRows(identity(2)), LAW))
     assert isinstance(shown, Proved)
     for u, witness in ((0, 1), (1, 1), (-1, -1), ("1/3", 1)):
-        constant = RecoverySet("home", Polytope.box([-1], [1]), zeros(1, 1), vector([u]))
+        constant = RecoverySet("home", Polytope.box([-1], [1]), AffineLaw(zeros(1, 1), vector([u])))
         b = line(A=matrix([[2]], 1), recovery_sets=(constant,))
         one = RecoveryEvidence(vector([0]), WitnessPoint(vector([witness])), FarkasRows(identity(2)), FarkasRows(zeros(2, 2)))
         assert isinstance(check_recovery_set(b, "home", one), Refuted)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from aesop_verified.kernel.disturbance import Disturbance
 from aesop_verified.kernel.errors import UsageError
+from aesop_verified.kernel.laws import AffineLaw
 from aesop_verified.kernel.model import RecoverySet, System
 from aesop_verified.kernel.plan import CertifiedPlan, Plan, PlanViolation, check_plan, shifted_plan
 from aesop_verified.kernel.polytope import Polytope
@@ -23,7 +24,7 @@ from aesop_verified.testing.textbook import constant_speed_fork, integrator_fork
 
 def double_integrator(**changes: object) -> System:
     """p+ = p + v + u / 2, v+ = v + u; |p| <= 5, |v| <= 2, |u| <= 1; recovery sets: at rest at 1 and at -1."""
-    sets = tuple(RecoverySet(name, Polytope.box([p, 0], [p, 0]), zeros(1, 2), zeros(1)) for name, p in (("east", 1), ("west", -1)))
+    sets = tuple(RecoverySet(name, Polytope.box([p, 0], [p, 0]), AffineLaw(zeros(1, 2), zeros(1))) for name, p in (("east", 1), ("west", -1)))
     defaults: dict[str, object] = {
         "A": matrix([[1, 1], [0, 1]], 2), "B": matrix([["1/2"], [1]], 1), "b": zeros(2), "X": Polytope.box([-5, -2], [5, 2]), "U": Polytope.box([-1], [1]),
         "disturbance": Disturbance(2), "estimate_error": Disturbance(2), "gain": zeros(1, 2), "recovery_sets": sets,

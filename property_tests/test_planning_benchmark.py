@@ -7,6 +7,7 @@ import pytest
 from flint import fmpq
 
 from aesop_verified.kernel.disturbance import Disturbance
+from aesop_verified.kernel.laws import AffineLaw
 from aesop_verified.kernel.model import RecoverySet, System
 from aesop_verified.kernel.plan import Plan, check_plan
 from aesop_verified.kernel.polytope import Polytope
@@ -46,7 +47,7 @@ def test_the_recipe_is_warm_started_and_follows_the_state() -> None:
 
 def test_exact_violations_agree_with_the_kernel() -> None:
     interval = Polytope.box([-1], [1])
-    stay = RecoverySet("stay", interval, zeros(1), zeros(1))
+    stay = RecoverySet("stay", interval, AffineLaw(zeros(1), zeros(1)))
     system = System(
         matrix([[1]], 1), matrix([[1]], 1), zeros(1), interval, interval, Disturbance(1), Disturbance(1), zeros(1), (stay,), 1, 0,
         fmpq(0), ("stay",),

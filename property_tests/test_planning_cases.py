@@ -16,6 +16,7 @@ from scipy import sparse
 from aesop_verified.kernel.disturbance import Disturbance
 from aesop_verified.kernel.errors import UsageError
 from aesop_verified.kernel.events import Request, Row, StepInput, StepResult
+from aesop_verified.kernel.laws import AffineLaw
 from aesop_verified.kernel.machine import start, transition
 from aesop_verified.kernel.model import RecoverySet, System
 from aesop_verified.kernel.plan import Plan, check_plan, shifted_plan
@@ -233,7 +234,7 @@ def test_Y09_dependent_equalities_are_feasible(adapter: type[DaqpSolver | PiqpSo
 def interval_system(horizon: int = 1) -> System:
     """x+ = x + u, |u| <= 1, |x| <= 1, with X_R = X under the law u = 0."""
     interval = Polytope.box([-1], [1])
-    stay = RecoverySet("stay", interval, zeros(1), zeros(1))
+    stay = RecoverySet("stay", interval, AffineLaw(zeros(1), zeros(1)))
     return System(
         matrix([[1]], 1), matrix([[1]], 1), zeros(1), interval, interval, Disturbance(1), Disturbance(1), zeros(1), (stay,), horizon, 0,
         fmpq(0), ("stay",),

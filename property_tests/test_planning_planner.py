@@ -15,6 +15,7 @@ from flint import fmpq, fmpq_mat
 from aesop_verified.kernel.disturbance import Disturbance
 from aesop_verified.kernel.errors import UsageError
 from aesop_verified.kernel.events import Alarm, AlarmCause, Choice, Request, Row, StepInput, StepResult
+from aesop_verified.kernel.laws import AffineLaw
 from aesop_verified.kernel.machine import requests, start, start_request, transition
 from aesop_verified.kernel.model import RecoverySet, System
 from aesop_verified.kernel.plan import Plan, check_plan
@@ -241,7 +242,7 @@ def plane_system() -> System:
     sets = []
     for name, (x, y) in {"nw": (-3, 3), "ne": (3, 3), "sw": (-3, -3), "se": (3, -3)}.items():
         box = Polytope.box([x - 1, -1, y - 1, -1], [x + 1, 1, y + 1, 1])
-        sets.append(RecoverySet(name, box, gain, vector([fmpq(x, 4), fmpq(y, 4)])))
+        sets.append(RecoverySet(name, box, AffineLaw(gain, vector([fmpq(x, 4), fmpq(y, 4)]))))
     return System(
         A, B, zeros(4), Polytope.box([-8, -2] * 2, [8, 2] * 2), Polytope.box([-1] * 2, [1] * 2), Disturbance(4), Disturbance(4), gain,
         tuple(sets), 10, 2, fmpq(1, 2**30), ("nw", "ne", "sw", "se"),

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from aesop_verified.kernel.disturbance import Disturbance, Summand
 from aesop_verified.kernel.errors import UsageError
+from aesop_verified.kernel.laws import AffineLaw
 from aesop_verified.kernel.model import RecoverySet, System
 from aesop_verified.kernel.polytope import Polytope
 from aesop_verified.kernel.rational import identity, vector
@@ -56,7 +57,7 @@ def flat_system() -> System:
     A, B = integrator_chains(step, n, 3, [((0, 1, 2, 3), 0), ((4, 5, 6, 7), 1), ((8, 9, 10, 11), 2)])
     half = vector(["0.0015", "0.03", 0, 0] * 3)
     F = fmpq_mat(3, n)
-    home = RecoverySet("home", Polytope.box([-1] * n, [1] * n), F, vector([0] * 3))
+    home = RecoverySet("home", Polytope.box([-1] * n, [1] * n), AffineLaw(F, vector([0] * 3)))
     W = Disturbance(n, (Summand("w", identity(n), -half, half),))
     X, U = Polytope.box([-99] * n, [99] * n), Polytope.box([-100] * 3, [100] * 3)
     return System(A, B, vector([0] * n), X, U, W, Disturbance(n), F, (home,), 4, 1, fmpq(0), ("home",))

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from aesop_verified.kernel.disturbance import Disturbance, Summand
 from aesop_verified.kernel.errors import UsageError
 from aesop_verified.kernel.events import Alarm, AlarmCause, Choice, MachineState, Recovering, StartRefused, StepInput
+from aesop_verified.kernel.laws import AffineLaw
 from aesop_verified.kernel.machine import requests, start, start_request, transition
 from aesop_verified.kernel.model import RecoverySet, System
 from aesop_verified.kernel.polytope import Polytope
@@ -61,7 +62,7 @@ def chains_system(*, e: str = "0.3", rounding: str = "0.001", dt: str = "0.1", e
     W = Disturbance(n, (Summand("w", identity(n), vector([-v for v in half]), vector(half)),))
     E = Disturbance(n, (Summand("e", identity(n), vector([f"-{rounding}"] * 2 + [0] * 10), vector([rounding] * 2 + [0] * 10)),))
     F = fmpq_mat(3, n)
-    home = RecoverySet("home", Polytope.box([-1] * n, [1] * n), F, vector([0] * 3))
+    home = RecoverySet("home", Polytope.box([-1] * n, [1] * n), AffineLaw(F, vector([0] * 3)))
     X, U = Polytope.box([-99] * n, [99] * n), Polytope.box([-100] * 3, [100] * 3)
     return System(A, B, vector([extra] + [0] * (n - 1)), X, U, W, E, F, (home,), 4, 1, fmpq(1, 2**10), ("home",))
 
@@ -277,7 +278,7 @@ def test_other_systems_are_refused() -> None:
 def test_the_largest_share_is_kept_where_the_bounds_are_not_symmetric() -> None:
     W = Disturbance(2, (Summand("w", identity(2), vector(["-1", 0]), vector(["4", 0])),))
     F = -identity(2)
-    home = RecoverySet("home", Polytope.box([-6] * 2, [6] * 2), F, vector([0] * 2))
+    home = RecoverySet("home", Polytope.box([-6] * 2, [6] * 2), AffineLaw(F, vector([0] * 2)))
     system = System(identity(2), identity(2), vector([0, 0]), Polytope.box([-9] * 2, [9] * 2), Polytope.box([-9] * 2, [9] * 2), W, Disturbance(2), F, (home,), 4, 1, fmpq(0), ("home",))  # fmt: skip
     observed = ObservedDisturbance(system)
     for w in ([2, 0], ["-3/4", 0], [1, 0]):

@@ -9,6 +9,7 @@ from flint import fmpq, fmpq_mat
 
 from aesop_verified.kernel.disturbance import Disturbance, Summand
 from aesop_verified.kernel.errors import UsageError
+from aesop_verified.kernel.laws import AffineLaw
 from aesop_verified.kernel.model import RecoverySet, System
 from aesop_verified.kernel.polytope import Polytope
 from aesop_verified.kernel.rational import identity, matrix, vector
@@ -21,7 +22,7 @@ def integrator(w: str, e: str, *, slanted: bool = False) -> System:
     W = Summand("w", matrix([[1], [1]], 1), vector([f"-{w}"]), vector([w])) if slanted else Summand("w", identity(n), vector([f"-{w}"] * n), vector([w] * n))
     E = Summand("e", identity(n), vector([f"-{e}"] * n), vector([e] * n))
     F = -identity(n)
-    home = RecoverySet("home", Polytope.box([-1] * n, [1] * n), F, vector([0] * n))
+    home = RecoverySet("home", Polytope.box([-1] * n, [1] * n), AffineLaw(F, vector([0] * n)))
     return System(
         identity(n), identity(n), vector([0] * n), Polytope.box([-9] * n, [9] * n), Polytope.box([-5] * n, [5] * n),
         Disturbance(n, (W,)), Disturbance(n, (E,)), F, (home,), 4, 1, fmpq(1, 2**10), ("home",),

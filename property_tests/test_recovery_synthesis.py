@@ -204,7 +204,7 @@ def test_the_quadrotor_is_assured(quadrotor: SystemDescription, found: Synthesis
     assert [c.name for c in ready.certificates] == list(quadrotor.recovery_names)
     assert all(c.system_hash == ready.system.hash() for c in ready.certificates)
     for region, recovery in zip(quadrotor.to_synthesise, ready.system.recovery_sets):
-        assert recovery.gain == ready.system.gain
+        assert recovery.law.gain == ready.system.gain
         assert recovery.polytope.contains(asked(quadrotor, region.name).around)
 
 

@@ -19,6 +19,7 @@ from aesop_verified.kernel.events import (
     Suspended,
 )
 from aesop_verified.kernel.inclusion import check_empty
+from aesop_verified.kernel.laws import AffineLaw
 from aesop_verified.kernel.machine import start, transition
 from aesop_verified.kernel.model import RecoverySet, System
 from aesop_verified.kernel.plan import CertifiedPlan, Plan, check_plan, shifted_plan
@@ -122,7 +123,7 @@ def test_the_correction_is_taken_from_the_planned_input_and_not_from_the_sent_on
     s = System(
         A=matrix([[2]], 1), B=identity(1), b=vector([0]), X=Polytope.box([-2], [2]), U=Polytope.box([-9], [9]),
         disturbance=Disturbance(1), estimate_error=Disturbance(1), gain=matrix([[-2]], 1),
-        recovery_sets=(RecoverySet("home", Polytope.box([-2], [2]), matrix([[-2]], 1), vector([0])),),
+        recovery_sets=(RecoverySet("home", Polytope.box([-2], [2]), AffineLaw(matrix([[-2]], 1), vector([0]))),),
         horizon=2, consensus_horizon=0, quantum=fmpq(1), fallback_order=("home",),
     )  # fmt: skip
     u = sequence("9/20", "3/5", -3)

@@ -55,7 +55,7 @@ def _under_the_law(
 ) -> AskedBox:
     """The asked box under the law that its certified subset has."""
     recovery = system.recovery(name)
-    statements = RecoveryStatements.of(system, RecoverySet(name, box, recovery.gain, recovery.offset))
+    statements = RecoveryStatements.of(system, RecoverySet(name, box, recovery.law))
     law = find_inclusion(statements.law)
     if opinion is not None:
         opinion.on(law, statements.law)
@@ -128,12 +128,12 @@ def extents(description: SystemDescription, P: Polytope, states: Sequence[int] |
 def offer(description: SystemDescription, system: System, name: str, opinion: SecondOpinion | None = None) -> Offer | None:
     """A certified invariant subset of a given set under its own law, when one is found."""
     recovery = system.recovery(name)
-    inside = recovery.polytope.intersection(system.X).intersection(system.input_set.preimage(recovery.gain, recovery.offset))
-    closed, drift = system.A + system.B * recovery.gain, system.B * recovery.offset + system.b
+    inside = recovery.polytope.intersection(system.X).intersection(system.input_set.preimage(recovery.law.gain, recovery.law.offset))
+    closed, drift = system.A + system.B * recovery.law.gain, system.B * recovery.law.offset + system.b
     found = invariant_subset(closed, drift, remove_redundant(inside).polytope, system.total_disturbance)
     if not isinstance(found, Invariant):
         return None
-    subset = RecoverySet(name, remove_redundant(found.polytope).polytope, recovery.gain, recovery.offset)
+    subset = RecoverySet(name, remove_redundant(found.polytope).polytope, recovery.law)
     statement = RecoveryStatements.of(system, subset).invariance
     result = find_inclusion(statement)
     if opinion is not None:

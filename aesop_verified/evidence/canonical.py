@@ -11,6 +11,7 @@ from flint import fmpq, fmpq_mat
 
 from aesop_verified.kernel.disturbance import Disturbance, Summand
 from aesop_verified.kernel.errors import UsageError
+from aesop_verified.kernel.laws import AffineLaw
 from aesop_verified.kernel.model import RecoverySet, System
 from aesop_verified.kernel.plan import Plan
 from aesop_verified.kernel.polytope import Polytope
@@ -191,7 +192,7 @@ def system_of(reader: Reader) -> System:
         return Disturbance(n, tuple(parts))
 
     sets = tuple(
-        RecoverySet(r.text("name"), r.polytope("polytope"), r.plain_matrix("gain", n), r.plain_matrix("offset", 1)) for r in reader.objects("recovery_sets")
+        RecoverySet(r.text("name"), r.polytope("polytope"), AffineLaw(r.plain_matrix("gain", n), r.plain_matrix("offset", 1))) for r in reader.objects("recovery_sets")
     )
     return System(
         A=reader.plain_matrix("A", n), B=B, b=reader.plain_matrix("b", 1), X=reader.polytope("X"), U=reader.polytope("U"),

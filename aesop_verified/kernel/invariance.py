@@ -51,13 +51,13 @@ class RecoveryStatements:
             InclusionStatement.of(
                 P,
                 P,
-                M=system.A + system.B * recovery.gain,
-                c=system.B * recovery.offset + system.b,
+                M=system.A + system.B * recovery.law.gain,
+                c=system.B * recovery.law.offset + system.b,
                 # SOUNDNESS: h_W facet by facet; W holds the rounding of inputs and the state estimate's error.
                 margin=system.total_disturbance.supports(P.G),
             ),
             InclusionStatement.of(P, system.X),
-            InclusionStatement.of(P, system.input_set, M=recovery.gain, c=recovery.offset),
+            InclusionStatement.of(P, system.input_set, M=recovery.law.gain, c=recovery.law.offset),
         )
 
 

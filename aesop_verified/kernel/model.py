@@ -16,6 +16,7 @@ from flint import fmpq, fmpq_mat
 
 from aesop_verified.kernel.disturbance import Disturbance, Summand
 from aesop_verified.kernel.errors import UsageError
+from aesop_verified.kernel.laws import AffineLaw
 from aesop_verified.kernel.polytope import Polytope
 from aesop_verified.kernel.rational import (
     identity,
@@ -30,26 +31,17 @@ from aesop_verified.kernel.rollout import IntegerModel, Sides
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecoverySet:
-    """X_R with its law kappa(x) = gain x + offset (theory 6, kind 1).
+    """X_R with its law kappa.
 
     Attributes:
         name: the set's key, such as "grass_north".
         polytope: X_R, in dimension n.
-        gain: shape (m, n).
-        offset: shape (m, 1).
+        law: kappa.
     """
 
     name: str
     polytope: Polytope
-    gain: fmpq_mat
-    offset: fmpq_mat
-
-    def __post_init__(self) -> None:
-        own(self, "gain", "offset")
-
-    def law(self, x: fmpq_mat) -> fmpq_mat:
-        """kappa(x), shape (m, 1)."""
-        return self.gain * x + self.offset
+    law: AffineLaw
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,10 +117,9 @@ class System:
         robust = not self.total_disturbance.is_zero
         for r in self.recovery_sets:
             require_shape(f"the facet matrix of the recovery set {r.name!r}", r.polytope.G, r.polytope.rows, n)
-            require_shape(f"the law's gain of the recovery set {r.name!r}", r.gain, m, n)
-            require_shape(f"the law's offset of the recovery set {r.name!r}", r.offset, m, 1)
+            r.law.require_shapes(n, m, f"the recovery set {r.name!r}")
             # SOUNDNESS: the lengthened plan stays in the tightened sets only when the law has the tube's gain.
-            if robust and r.gain != self.gain:
+            if robust and r.law.gain != self.gain:
                 raise UsageError(f"the law of the recovery set {r.name!r} has another gain than the tube gain F; with a disturbance (input rounding included) they must be equal")
         object.__setattr__(self, "integer_model", IntegerModel.of(self.A, self.B, self.b))
         object.__setattr__(self, "tightening", Tightening.of(self))
@@ -200,7 +191,7 @@ class System:
             "A": mat(self.A), "B": mat(self.B), "b": mat(self.b), "X": poly(self.X), "U": poly(self.U),
             "disturbance": dist(self.disturbance), "estimate_error": dist(self.estimate_error), "gain": mat(self.gain),
             "recovery_sets": [
-                {"name": r.name, "polytope": poly(r.polytope), "gain": mat(r.gain), "offset": mat(r.offset)} for r in self.recovery_sets
+                {"name": r.name, "polytope": poly(r.polytope), "gain": mat(r.law.gain), "offset": mat(r.law.offset)} for r in self.recovery_sets
             ],
             "horizon": self.horizon, "consensus_horizon": self.consensus_horizon, "quantum": text(self.quantum),
             "fallback_order": list(self.fallback_order),

@@ -115,7 +115,7 @@ def planning_model(system: System, cost: QuadraticCost, scaling: Scaling, *, mar
     terminals = {}
     for r in system.recovery_sets:
         G = floats(r.polytope.G)
-        law = floats(r.gain) * S / I[:, None], floats(r.offset).ravel() / I
+        law = floats(r.law.gain) * S / I[:, None], floats(r.law.offset).ravel() / I
         terminals[r.name] = Terminal(r.name, family(f"recovery set {r.name}", G, tight.terminals[r.name], S, drift(G)), *law)
     return PlanningModel(
         A * S / S[:, None],

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from flint import fmpq, fmpq_mat
 
 from aesop_verified.kernel.disturbance import Disturbance
+from aesop_verified.kernel.laws import AffineLaw
 from aesop_verified.kernel.model import RecoverySet, System, grid_shrunk
 from aesop_verified.kernel.polytope import Polytope
 from aesop_verified.kernel.rational import rows_of, stacked, text, zeros
@@ -103,7 +104,7 @@ def synthesise(description: SystemDescription, progress: Callable[[str], None] =
 def draft(description: SystemDescription, gain: fmpq_mat) -> System:
     """A system with the asked boxes as placeholders for recovery sets: it knows the total disturbance and U's grid."""
     whole = Polytope.whole_space(description.n)
-    placeholder = RecoverySet("draft", whole, gain, zeros(description.m))
+    placeholder = RecoverySet("draft", whole, AffineLaw(gain, zeros(description.m)))
     return System(
         A=description.A, B=description.B, b=description.b, X=description.state_set, U=description.input_set,
         disturbance=description.disturbance_set(), estimate_error=description.estimate_error_set(), gain=gain,
@@ -185,7 +186,7 @@ def _region(
     )
     x, u = fmpq_mat(n, 1, state), fmpq_mat(m, 1, inputs)
     return SynthesisedSet(
-        RecoverySet(name, joined, gain, u - gain * x), Centre(x, u, equilibrium), axes, tuple(P.rows for P in parts)
+        RecoverySet(name, joined, AffineLaw(gain, u - gain * x)), Centre(x, u, equilibrium), axes, tuple(P.rows for P in parts)
     )
 
 

@@ -16,6 +16,7 @@ from aesop_verified.kernel.disturbance import Disturbance, Summand
 from aesop_verified.kernel.errors import UsageError
 from aesop_verified.kernel.inclusion import FarkasRows
 from aesop_verified.kernel.invariance import AssuredSystem, InvarianceCertificate, RecoveryEvidence
+from aesop_verified.kernel.laws import AffineLaw
 from aesop_verified.kernel.model import RecoverySet, System
 from aesop_verified.kernel.plan import Plan
 from aesop_verified.kernel.polytope import Polytope
@@ -187,9 +188,10 @@ def system_of(value: object) -> System:
 
     def recovery_set(r: object) -> RecoverySet:
         return RecoverySet(
-            field(r, "name", words), field(r, "polytope", _polytope_of), field(r, "gain", lambda v: matrix_of(v, n)),
-            field(r, "offset", lambda v: matrix_of(v, 1)),
-        )  # fmt: skip
+            field(r, "name", words),
+            field(r, "polytope", _polytope_of),
+            AffineLaw(field(r, "gain", lambda v: matrix_of(v, n)), field(r, "offset", lambda v: matrix_of(v, 1))),
+        )
 
     return System(
         A=field(value, "A", lambda v: matrix_of(v, n)), B=field(value, "B", lambda v: matrix_of(v, m)),

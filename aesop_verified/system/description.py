@@ -16,6 +16,7 @@ from flint import fmpq, fmpq_mat
 
 from aesop_verified.kernel.disturbance import Disturbance
 from aesop_verified.kernel.errors import UsageError
+from aesop_verified.kernel.laws import AffineLaw
 from aesop_verified.kernel.model import RecoverySet, System
 from aesop_verified.kernel.polytope import Polytope
 from aesop_verified.kernel.rational import require_shape
@@ -151,7 +152,7 @@ class SystemDescription:
         for r in self.recovery_regions:
             if isinstance(r.content, GivenSet):
                 gain = r.content.gain if r.content.gain is not None else self._gain(tube_gain)
-                given.append(RecoverySet(r.name, r.content.polytope, gain, r.content.offset))
+                given.append(RecoverySet(r.name, r.content.polytope, AffineLaw(gain, r.content.offset)))
         return tuple(given)
 
     def build(self, tube_gain: fmpq_mat | None = None, recovery_sets: Iterable[RecoverySet] = ()) -> System:
@@ -181,7 +182,7 @@ class SystemDescription:
                 quantum=self.quantum, fallback_order=self.fallback_order,
             )  # fmt: skip
         except UsageError as error:
-            other = [r.name for r in sets if r.gain != gain]
+            other = [r.name for r in sets if r.law.gain != gain]
             if not other:
                 raise
             advice = "give that gain as tube_gain" if self.tube_gain is None else "leave the law's gain out, or change tube_gain"
@@ -192,7 +193,7 @@ class SystemDescription:
         system = self.build(tube_gain, recovery_sets)
         regions = []
         for region, built in zip(self.recovery_regions, system.recovery_sets):
-            given = GivenSet(built.polytope, built.gain, built.offset)
+            given = GivenSet(built.polytope, built.law.gain, built.law.offset)
             regions.append(region if isinstance(region.content, GivenSet) else replace(region, content=given))
         return replace(self, tube_gain=system.gain, recovery_regions=tuple(regions))
 

@@ -20,6 +20,7 @@ from aesop_verified.kernel.invariance import (
     RecoveryStatements,
     assure,
 )
+from aesop_verified.kernel.laws import AffineLaw
 from aesop_verified.kernel.model import RecoverySet, System
 from aesop_verified.kernel.plan import CertifiedPlan, Plan, check_plan
 from aesop_verified.kernel.polytope import Polytope
@@ -235,7 +236,7 @@ def build(g: Ingredients) -> Instance:
         disturbance=Disturbance(w.n, tuple(moved(s) for s in g.summands)),
         estimate_error=Disturbance(w.n, tuple(moved(s) for s in g.estimate)),
         gain=gain if g.other_gain is None else g.other_gain,
-        recovery_sets=tuple(RecoverySet(name, s.polytope, gain, offset) for name, s, offset in zip(g.names, w.sets, g.offsets)),
+        recovery_sets=tuple(RecoverySet(name, s.polytope, AffineLaw(gain, offset)) for name, s, offset in zip(g.names, w.sets, g.offsets)),
         horizon=g.T,
         consensus_horizon=g.K,
         quantum=g.quantum,

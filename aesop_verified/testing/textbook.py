@@ -10,6 +10,7 @@ from flint import fmpq, fmpq_mat
 from aesop_verified.kernel.disturbance import Disturbance, Summand
 from aesop_verified.kernel.inclusion import FarkasRows
 from aesop_verified.kernel.invariance import AssuredSystem, RecoveryEvidence, assure
+from aesop_verified.kernel.laws import AffineLaw
 from aesop_verified.kernel.model import RecoverySet, System
 from aesop_verified.kernel.plan import CertifiedPlan, Plan, check_plan
 from aesop_verified.kernel.polytope import Polytope
@@ -58,7 +59,7 @@ def integrator_fork(
     """
     half = fmpq(1, 2)
     sets = tuple(
-        RecoverySet(name, Polytope.box([c - half], [c + half]), matrix([[-1]], 1), vector([c]))
+        RecoverySet(name, Polytope.box([c - half], [c + half]), AffineLaw(matrix([[-1]], 1), vector([c])))
         for name, c in (("left", fmpq(-2)), ("right", fmpq(2)))
     )
     bound, reach = exact(state_bound), exact(input_bound)
@@ -71,7 +72,7 @@ def integrator_fork(
         quantum=exact(quantum), fallback_order=("left", "right"),
     )  # fmt: skip
     evidence = {
-        r.name: RecoveryEvidence(r.offset, FarkasRows(zeros(2, 2)), FarkasRows(identity(2)), FarkasRows(matrix([[0, 1], [1, 0]], 2)))
+        r.name: RecoveryEvidence(r.law.offset, FarkasRows(zeros(2, 2)), FarkasRows(identity(2)), FarkasRows(matrix([[0, 1], [1, 0]], 2)))
         for r in sets
     }
     return proved(assure(system, evidence))
@@ -104,7 +105,7 @@ def constant_speed_fork(*, horizon: int = 4, consensus: int = 1) -> AssuredSyste
     X is the whole plane (no rows) and |u| <= 1; the law is u = 0, and W = {0} without a quantum.
     """
     half_planes = (("north", -1), ("south", 1))
-    sets = tuple(RecoverySet(name, Polytope.of([[0, sign]], [-1], n=2), zeros(1, 2), zeros(1)) for name, sign in half_planes)
+    sets = tuple(RecoverySet(name, Polytope.of([[0, sign]], [-1], n=2), AffineLaw(zeros(1, 2), zeros(1))) for name, sign in half_planes)
     system = System(
         A=identity(2), B=matrix([[0], [1]], 1), b=vector([1, 0]), X=Polytope.whole_space(2), U=Polytope.box([-1], [1]),
         disturbance=Disturbance(2), estimate_error=Disturbance(2), gain=zeros(1, 2), recovery_sets=sets,
