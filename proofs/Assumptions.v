@@ -2,7 +2,7 @@
     "Closed under the global context": no axiom, nothing admitted. property_tests/test_proofs.py checks it. *)
 
 From Aesop Require Import Plans Machine MachineProperties Theorem1 Counterexamples Robust.
-From Aesop Require Import Vectors Farkas Independence Disturbance PlanCheck Rounding Kernel Checker Convexity.
+From Aesop Require Import Vectors Farkas Independence Disturbance PlanCheck Rounding Kernel SetCertificates TightenedSets SystemCertificates NoPlan Convexity.
 
 (* Eq. (3) and the shifted plan. *)
 Definition eq_3 := (
@@ -107,10 +107,13 @@ Definition checker := (
   @dimension_proved,
   @support_proved,
   @recovery_set_proved,
+  @recovery_set_refuted,
   @members_proved,
   @quick_check_plan_is_the_kernels,
   @plan_outcome_sound,
   @vertices_proved,
+  @check_no_sequence_sound,
+  @no_plan_proved,
   @mixed_plan_certified,
   @plans_at_vertices_are_plans_everywhere).
 Print Assumptions checker.

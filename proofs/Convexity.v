@@ -4,7 +4,7 @@
     aesop_verified/evidence/recheck.py rests on this. *)
 
 From Coq Require Import List Arith Bool Lia QArith Qcanon.
-From Aesop Require Import Plans Robust Vectors Farkas Disturbance Rounding Kernel Checker.
+From Aesop Require Import Plans Robust Vectors Farkas Disturbance Rounding Kernel SetCertificates TightenedSets SystemCertificates.
 Import ListNotations.
 Set Implicit Arguments.
 Unset Strict Implicit.

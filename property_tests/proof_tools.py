@@ -15,7 +15,7 @@ PROOFS = Path(__file__).parent.parent / "proofs"
 
 needs_checker = pytest.mark.skipif(
     any(shutil.which(tool) is None for tool in ("coqc", "ocamlfind", "make")),
-    reason="coqc or ocamlfind is not installed; on Debian: apt-get install coq libzarith-ocaml-dev",
+    reason="coqc or ocamlfind is not installed; on Debian: apt-get install coq libzarith-ocaml-dev libsha-ocaml-dev",
 )
 
 

@@ -1,83 +1,8 @@
-(* JSON text, exact numbers, shapes, systems and plans: all that is read, and nothing that is decided. *)
+(* Exact numbers, shapes, systems and plans out of JSON: all that is read, and nothing that is decided. *)
 
+open Big_int_Z
 open Core
-
-exception Bad of string
-
-let bad fmt = Printf.ksprintf (fun s -> raise (Bad s)) fmt
-
-(* JSON: objects, lists, text, integers, true, false and null; no number with a fraction or an exponent. *)
-
-type json = Object of (string * json) list | List of json list | Text of string | Integer of int | Word of string
-
-let parse (s : string) : json =
-  let n = String.length s and at = ref 0 in
-  let peek () = if !at < n then s.[!at] else bad "the text ends too early" in
-  let rec space () = if !at < n && (match s.[!at] with ' ' | '\n' | '\r' | '\t' -> true | _ -> false) then (incr at; space ()) in
-  let expect c = if peek () <> c then bad "expected %c at byte %d" c !at; incr at in
-  let text () =
-    expect '"';
-    let out = Buffer.create 16 in
-    let rec go () =
-      match peek () with
-      | '"' -> incr at
-      | '\\' ->
-          incr at;
-          (match peek () with
-           | ('"' | '\\' | '/') as c -> Buffer.add_char out c; incr at
-           | 'n' -> Buffer.add_char out '\n'; incr at
-           | 't' -> Buffer.add_char out '\t'; incr at
-           | 'r' -> Buffer.add_char out '\r'; incr at
-           | 'b' -> Buffer.add_char out '\b'; incr at
-           | 'f' -> Buffer.add_char out '\012'; incr at
-           | 'u' ->
-               if !at + 5 > n then bad "the text ends too early";
-               Buffer.add_string out ("\\u" ^ String.sub s (!at + 1) 4); at := !at + 5
-           | c -> bad "unknown escape \\%c" c);
-          go ()
-      | c -> Buffer.add_char out c; incr at; go ()
-    in
-    go (); Buffer.contents out
-  in
-  let rec value depth =
-    if depth > 100 then bad "nested too deeply";
-    space ();
-    match peek () with
-    | '{' -> incr at; space (); if peek () = '}' then (incr at; Object []) else fields depth []
-    | '[' -> incr at; space (); if peek () = ']' then (incr at; List []) else items depth []
-    | '"' -> Text (text ())
-    | _ ->
-        let start = !at in
-        let rec go () = if !at < n && (match s.[!at] with 'a' .. 'z' | 'A' .. 'Z' | '0' .. '9' | '-' | '+' | '.' -> true | _ -> false) then (incr at; go ()) in
-        go ();
-        let word = String.sub s start (!at - start) in
-        if List.mem word [ "true"; "false"; "null" ] then Word word
-        else if word <> "" && String.for_all (function '0' .. '9' | '-' -> true | _ -> false) word then
-          match int_of_string_opt word with Some i -> Integer i | None -> bad "the integer %s is too long" word
-        else bad "unexpected text at byte %d" start
-  and fields depth found =
-    space ();
-    let key = text () in
-    if List.mem_assoc key found then bad "the key %s occurs twice" key;
-    space (); expect ':';
-    let v = value (depth + 1) in
-    space ();
-    match peek () with
-    | ',' -> incr at; fields depth ((key, v) :: found)
-    | '}' -> incr at; Object (List.rev ((key, v) :: found))
-    | _ -> bad "expected , or } at byte %d" !at
-  and items depth found =
-    let v = value (depth + 1) in
-    space ();
-    match peek () with
-    | ',' -> incr at; items depth (v :: found)
-    | ']' -> incr at; List (List.rev (v :: found))
-    | _ -> bad "expected , or ] at byte %d" !at
-  in
-  let v = value 0 in
-  space ();
-  if !at <> n then bad "text follows the value";
-  v
+open Json
 
 let get key = function
   | Object fields -> (match List.assoc_opt key fields with Some v -> v | None -> bad "%s is missing" key)
@@ -91,17 +16,43 @@ let as_natural v = let i = as_integer v in if i < 0 || i > 1_000_000 then bad "e
 
 (* Exact numbers and shapes. *)
 
+(* As kernel/rational.exact reads a text: "-2", "0.1", "1e-3" or "2/7". *)
 let number v : qc =
-  let integer s =
-    let digits = if s <> "" && s.[0] = '-' then String.sub s 1 (String.length s - 1) else s in
-    if digits = "" || not (String.for_all (function '0' .. '9' -> true | _ -> false) digits) then bad "%s is no number" s;
-    Big_int_Z.big_int_of_string s
+  let s = as_text v in
+  let n = String.length s and at = ref 0 in
+  let wrong () = bad "%s is no number" (if n > 40 then String.sub s 0 40 else s) in
+  let next c = !at < n && s.[!at] = c in
+  let sign () = if next '-' then (incr at; true) else (if next '+' then incr at; false) in
+  let digits () =
+    let start = !at in
+    while !at < n && is_digit s.[!at] do incr at done;
+    if !at = start then wrong () else String.sub s start (!at - start)
   in
-  let of_parts p q = if Big_int_Z.sign_big_int q <= 0 then bad "a denominator is not positive" else q2Qc { qnum = p; qden = q } in
-  match String.split_on_char '/' (as_text v) with
-  | [ p ] -> of_parts (integer p) Big_int_Z.unit_big_int
-  | [ p; q ] -> of_parts (integer p) (integer q)
-  | _ -> bad "%s is no number" (as_text v)
+  let finished z q = if !at < n || sign_big_int q <= 0 || n > 20_000 then wrong () else q2Qc { qnum = z; qden = q } in
+  let negative = sign () in
+  let signed z = if negative then minus_big_int z else z in
+  let whole = digits () in
+  if next '/' then begin
+    incr at;
+    let q = big_int_of_string (digits ()) in
+    finished (signed (big_int_of_string whole)) q
+  end
+  else begin
+    let decimals = if next '.' then (incr at; digits ()) else "" in
+    let exponent =
+      if next 'e' || next 'E' then begin
+        incr at;
+        let down = sign () in
+        let e = digits () in
+        if String.length e > 4 then wrong () else if down then - (int_of_string e) else int_of_string e
+      end
+      else 0 in
+    let z = signed (big_int_of_string (whole ^ decimals)) and power = exponent - String.length decimals in
+    if power >= 0 then finished (mult_big_int z (power_int_positive_int 10 power)) unit_big_int else finished z (power_int_positive_int 10 (-power))
+  end
+
+let number_text (q : qc) = 
+  if eq_big_int q.qden unit_big_int then string_of_big_int q.qnum else string_of_big_int q.qnum ^ "/" ^ string_of_big_int q.qden
 
 let vec_exact d l = match vec_of_list d l with Some v -> v | None -> bad "found %d entries, expected %d" (List.length l) d
 let numbers v = List.map number (as_list v)
@@ -114,6 +65,12 @@ let shaped p n v =
   let rows = rows_of (get "rows" v) in
   if List.length rows <> p || List.exists (fun r -> List.length r <> n) rows then bad "a matrix has other rows than its shape says";
   rows
+
+(* The same, of whatever shape it says. *)
+let any_matrix v =
+  match get "shape" v with
+  | List [ Integer p; Integer n ] -> shaped p n v
+  | _ -> bad "a matrix without its shape"
 
 let columns v = match get "shape" v with List [ Integer _; Integer b ] -> b | _ -> bad "a matrix without its shape"
 let matrix_of p n rows = vec_exact p (List.map (vec_exact n) rows)
@@ -144,6 +101,7 @@ let read_system v : ready =
   let n = List.length b_rows in
   let m = match b_rows with [] -> bad "the state has dimension 0" | r :: _ -> List.length r in
   let summand s =
+    ignore (as_text (get "name" s));
     let lower = List.length (as_list (get "lower" s)) in
     { parameters = lower; image = plain_matrix n lower (get "map" s); lower = column lower (get "lower" s); upper = column lower (get "upper" s) }
   in
@@ -164,6 +122,21 @@ let read_system v : ready =
   if List.length (List.sort_uniq compare names) <> List.length names then bad "two recovery sets have one name";
   if not (system_accepted n m sys) then bad "the system breaks a rule of the specification";
   { n; m; sys; names; sets = lazy (all_sets n m sys) }
+
+(* The hash of a system that [read_system] accepted: of its numbers in lowest terms. kernel: System.canonical, System.hash. *)
+let system_hash v =
+  let reduced x = Text (number_text (number x)) in
+  let row r = List (List.map reduced (as_list r)) in
+  let rows m = List (List.map row (as_list m)) in
+  let fields v = List.map (fun (key, convert) -> (key, convert (get key v))) in
+  let same x = x in
+  let objects keys l = List (List.map (fun v -> Object (fields v keys)) (as_list l)) in
+  let set p = Object (fields p [ ("G", rows); ("h", row); ("n", same) ]) in
+  let sum = objects [ ("name", same); ("map", rows); ("lower", rows); ("upper", rows) ] in
+  let recovery = objects [ ("name", same); ("polytope", set); ("gain", rows); ("offset", rows) ] in
+  Sha256.to_hex (Sha256.string (encoded (Object (fields v
+    [ ("A", rows); ("B", rows); ("b", rows); ("X", set); ("U", set); ("disturbance", sum); ("estimate_error", sum); ("gain", rows);
+      ("recovery_sets", recovery); ("horizon", same); ("consensus_horizon", same); ("quantum", reduced); ("fallback_order", same) ]))))
 
 let systems : (json, ready) Hashtbl.t = Hashtbl.create 8
 

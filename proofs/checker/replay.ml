@@ -2,12 +2,10 @@
    each step yields, one line a step. For comparison with kernel/machine.py, exact number for exact number. *)
 
 open Core
+open Json
 open Reading
 
-let text (q : qc) = if Big_int_Z.eq_big_int q.qden Big_int_Z.unit_big_int then Big_int_Z.string_of_big_int q.qnum
-  else Big_int_Z.string_of_big_int q.qnum ^ "/" ^ Big_int_Z.string_of_big_int q.qden
-
-let texts d v = String.concat "," (List.map text (list_of_vec d v))
+let texts d v = String.concat "," (List.map number_text (list_of_vec d v))
 
 (* A name that is no recovery set's becomes a number that is none's. *)
 let name_or_none names v = match index names (as_text v) with i -> i | exception Bad _ -> List.length names
