@@ -71,6 +71,10 @@ class DaqpSolver:
             self._model = None
         return result
 
+    def forget(self) -> None:
+        """Start the next solve cold, whatever was solved before."""
+        self._model = None
+
     def _run(self, vectors: ProgramVectors, upper: np.ndarray, lower: np.ndarray) -> QpResult:
         if self._model is None:
             self._warm = False

@@ -64,6 +64,10 @@ class PiqpSolver:
             self._solver = None
         return answer
 
+    def forget(self) -> None:
+        """Start the next solve with a fresh solver, whatever was solved before."""
+        self._solver = None
+
     def _set_up(self, vectors: ProgramVectors, equal: np.ndarray, bounded: np.ndarray) -> None:
         """A fresh solver for equality rows, rows with a finite bound, and none of the others."""
         solver = piqp.SparseSolver()

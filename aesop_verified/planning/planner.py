@@ -21,7 +21,7 @@ from aesop_verified.kernel.model import System
 from aesop_verified.kernel.plan import Plan
 from aesop_verified.kernel.rational import from_double
 from aesop_verified.planning.float_image import MARGIN, Scaling, as_float, described_cost, planning_model
-from aesop_verified.planning.pricing import Cost, NoPlan, Price, PriceBook, ProgramStore, Solved
+from aesop_verified.planning.pricing import KEPT_PROGRAMS, Cost, NoPlan, Price, PriceBook, ProgramStore, Solved
 from aesop_verified.planning.problem import NOMINAL, PlanningModel, PlanningProblem, QuadraticCost
 from aesop_verified.planning.program import Vector
 from aesop_verified.planning.selection import EVERY_SUBSET_UP_TO, AsManyAsAffordable, SelectionPolicy
@@ -155,20 +155,25 @@ class Planner:
         spec: the model, its units and the policy.
         split: whether to use the axes along which the problem falls apart.
         price_every_subset: price all subsets of the options, also those that the policy does not need.
+        kept_programs: programs kept between steps; one that plans for many flights needs more than a flight does.
     """
 
-    def __init__(self, spec: PlannerSpec, *, split: bool = True, price_every_subset: bool = False) -> None:
+    def __init__(self, spec: PlannerSpec, *, split: bool = True, price_every_subset: bool = False, kept_programs: int = KEPT_PROGRAMS) -> None:
         self.spec = spec
-        self._split, self._every = split, price_every_subset
-        self._store = ProgramStore(spec.model, split=split)
+        self._split, self._every, self._most_kept = split, price_every_subset, kept_programs
+        self._store = ProgramStore(spec.model, split=split, kept_programs=kept_programs)
 
-    def __getstate__(self) -> tuple[PlannerSpec, bool, bool]:
-        return self.spec, self._split, self._every
+    def __getstate__(self) -> tuple[PlannerSpec, bool, bool, int]:
+        return self.spec, self._split, self._every, self._most_kept
 
-    def __setstate__(self, state: tuple[PlannerSpec, bool, bool]) -> None:
+    def __setstate__(self, state: tuple[PlannerSpec, bool, bool, int]) -> None:
         """A copy starts with no programs: workspaces of solvers do not travel."""
-        spec, split, every = state
-        Planner.__init__(self, spec, split=split, price_every_subset=every)
+        spec, split, every, kept = state
+        Planner.__init__(self, spec, split=split, price_every_subset=every, kept_programs=kept)
+
+    def forget(self) -> None:
+        """Forget all warm starts, so that the answers that follow do not depend on the past; the programs stay."""
+        self._store.forget()
 
     @property
     def programs_built(self) -> int:

@@ -94,8 +94,10 @@ class ProgramStore:
         solves, built: how many solves were made and how many programs built so far.
     """
 
-    def __init__(self, model: PlanningModel, *, split: bool = True, dense_limit: int = DENSE_LIMIT) -> None:
-        self.model = model
+    def __init__(
+        self, model: PlanningModel, *, split: bool = True, dense_limit: int = DENSE_LIMIT, kept_programs: int = KEPT_PROGRAMS
+    ) -> None:
+        self.model, self._most_kept = model, kept_programs
         self.blocks = model.blocks if split else (Block(tuple(range(model.n)), tuple(range(model.m))),)
         self.solves = 0
         self.built = 0
@@ -118,10 +120,15 @@ class ProgramStore:
         if key not in self._kept:
             self.built += 1
             self._kept[key] = self._build(block, groups, problem)
-            if len(self._kept) > KEPT_PROGRAMS:
+            if len(self._kept) > self._most_kept:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(key)
         return self._kept[key]
+
+    def forget(self) -> None:
+        """Keep the programs, but no warm start: what follows no longer depends on what was solved before."""
+        for _, solver in self._kept.values():
+            solver.forget()
 
     def group_set(self, block: int, problem: PlanningProblem) -> tuple[int, ...]:
         """The terminal sets that the options of a problem have on a block."""

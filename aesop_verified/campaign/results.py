@@ -1,0 +1,107 @@
+"""The results file of a campaign: JSON Lines, append-only, on the disk line by line; what a kill tore is taken back.
+
+The first line says what was flown; each further one is the outcome of one task, with the records of all its flights. A
+line counts when it is whole: one that was being written when the process was killed is cut off, and its task flown again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from aesop_verified.campaign.flying import Record, Task
+from aesop_verified.kernel.errors import UsageError
+from aesop_verified.runtime.exact_text import Json, canonical
+
+SCHEMA_VERSION = 1
+Key = tuple[str, str, int]
+"""Variant, method and index of a task."""
+
+
+class ResultsFile:
+    """Opened for one campaign; one writer at a time.
+
+    Attributes:
+        records: of every task that is done, by its key.
+        seconds: processor time of every task that is done.
+
+    Raises:
+        UsageError: when the file is of another campaign, has another writer, or cannot be read or written.
+    """
+
+    def __init__(self, path: Path, settings: Json) -> None:
+        self.path = path
+        self.records: dict[Key, list[Record]] = {}
+        self.seconds: dict[Key, float] = {}
+        first = {"kind": "campaign", "schema_version": SCHEMA_VERSION, "settings": settings}
+        try:
+            self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise UsageError(f"{path}: the results cannot be opened ({error.strerror}); choose another folder with --out") from None
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._read(first)
+        except BlockingIOError:
+            os.close(self._fd)
+            raise UsageError(f"{path}: another process is writing to these results; wait for it, or choose another folder with --out") from None
+        except BaseException:
+            os.close(self._fd)
+            raise
+
+    def _read(self, first: Json) -> None:
+        data = self.path.read_bytes()
+        whole = data.rfind(b"\n") + 1
+        lines = data[:whole].splitlines()
+        if not lines:
+            os.ftruncate(self._fd, 0)
+            self._append(first)
+            return
+        found = self._content(lines[0], 1)
+        if found != json.loads(canonical(first)):
+            raise UsageError(
+                f"{self.path}: these are the results of another campaign, or of another version of its file or system; "
+                "a campaign is resumed with the very settings that it was begun with: choose another folder with --out, or move this one away"
+            )
+        for number, line in enumerate(lines[1:], start=2):
+            content = self._content(line, number)
+            try:
+                records = [Record(**(r | {"options": tuple(r["options"])})) for r in content["records"]]
+                key: Key = (content["variant"], content["method"], content["index"])
+                self.records[key], self.seconds[key] = records, float(content["seconds"])
+            except (KeyError, TypeError, ValueError) as error:
+                raise UsageError(f"{self.path}:{number}: this line is no result ({error}); take the line out, its scenario is flown again") from None
+        os.ftruncate(self._fd, whole)
+        os.lseek(self._fd, 0, os.SEEK_END)
+
+    def _content(self, line: bytes, number: int) -> dict[str, Any]:
+        try:
+            content = json.loads(line)
+        except ValueError as error:
+            raise UsageError(f"{self.path}:{number}: this line is no JSON ({error}); take the line out, its scenario is flown again") from None
+        if not isinstance(content, dict):
+            raise UsageError(f"{self.path}:{number}: found {type(content).__name__}, expected an object; take the line out")
+        return content
+
+    def add(self, task: Task, records: Sequence[Record], seconds: float) -> None:
+        """Keep the outcome of a task: on the disk when this returns.
+
+        Raises:
+            OSError: when it cannot be written; nothing but that line is lost.
+        """
+        key = (task.variant, task.method, task.index)
+        self._append({"kind": "scenario", "variant": key[0], "method": key[1], "index": key[2], "seconds": round(seconds, 4), "records": [r.to_json() for r in records]})
+        self.records[key], self.seconds[key] = list(records), seconds
+
+    def _append(self, content: Json) -> None:
+        view = memoryview(canonical(content) + b"\n")
+        while view:
+            view = view[os.write(self._fd, view) :]
+        os.fdatasync(self._fd)
+
+    def close(self) -> None:
+        """Close the file; its lock goes with it."""
+        os.close(self._fd)
