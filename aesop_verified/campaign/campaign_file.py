@@ -13,19 +13,21 @@ A file is a YAML mapping with these keys; * marks the required ones (`spec/campa
 The keys that a variant may change, with what holds when a key stands nowhere:
 
     scenarios         500
+    recovery_sets     the system's, or others in the words of a system file: other regions for the same vehicle
     methods           [naive, fs_mpc, aesop]
     plant             {kind: rigid_body | drake | rotorpy | mujoco | model, vertex_share: 0.5 (model),
                        drag: 0 N s/m (rigid_body), gust: {speed: 0 m/s, period: 3 s}}
     anomalies         [{from: 1 s, until: 4 s, answer: consequential}]: when each appears, uniform over the steps of the
                       interval, and what the reasoner thinks of it (`harmless` is the answer 0); [] is a flight without any
     latency           consensus_horizon of the system, or another time, or {from, until}: uniform over its steps
-    solver_failures   0: the share of steps in which the solver gives nothing
+    solver_failures   0: the share of steps, from the second on, in which the solver gives nothing
     duration          15 s: of a flight without anomalies; any other ends a little after the region is due
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import json
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from flint import fmpq
@@ -38,11 +40,12 @@ from aesop_verified.system import SystemDescription, SystemFileError, load
 from aesop_verified.system.document import MapNode, read_document
 from aesop_verified.system.errors import Problem, Problems
 from aesop_verified.system.fields import Field
+from aesop_verified.system.reading import read_regions
 
 METHODS = ("naive", "fs_mpc", "aesop")
 KINDS = (*BODIES, "model")
 ANSWERS = ("consequential", "harmless")
-OF_A_VARIANT = ("scenarios", "methods", "plant", "anomalies", "latency", "solver_failures", "duration")
+OF_A_VARIANT = ("scenarios", "recovery_sets", "methods", "plant", "anomalies", "latency", "solver_failures", "duration")
 REQUIRED = ("schema_version", "name", "system", "seed")
 KEYS = (*REQUIRED, "description", "weightings", "variants", *OF_A_VARIANT)
 
@@ -81,27 +84,31 @@ WEIGHTINGS = (Weighting("balanced", 1e4, 1e4), Weighting("arrival_first", 1e5, 1
 
 
 @dataclass(frozen=True, slots=True)
-class Variant:
-    """One table of a campaign; times in steps, `latency` as first and last."""
+class Conditions:
+    """What a variant's flights are up against; times in steps, `latency` as first and last."""
 
-    name: str
-    text: str
-    scenarios: int
-    methods: tuple[str, ...]
     plant: Plant
     anomalies: tuple[Anomaly, ...]
     latency: tuple[int, int]
     solver_failures: float
     duration: int
 
-    def settings(self) -> Json:
-        """What decides a scenario's result, for the results file: not how many scenarios there are."""
-        plant = self.plant
-        return {
-            "anomalies": [[a.first, a.last, a.harmless] for a in self.anomalies], "latency": list(self.latency),
-            "solver_failures": self.solver_failures, "duration": self.duration,
-            "plant": [plant.kind, plant.vertex_share, plant.drag, plant.gust, plant.period],
-        }  # fmt: skip
+    def to_json(self) -> Json:
+        """For the results file and the flight logs."""
+        plain: Json = json.loads(json.dumps(asdict(self)))
+        return plain
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Variant:
+    """One table of a campaign."""
+
+    name: str
+    text: str
+    system: SystemDescription
+    scenarios: int
+    methods: tuple[str, ...]
+    conditions: Conditions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,18 +118,9 @@ class Campaign:
     path: Path
     name: str
     text: str
-    system: SystemDescription
     seed: int
     weightings: tuple[Weighting, ...]
     variants: tuple[Variant, ...]
-
-    def settings(self, system_hash: str) -> Json:
-        """What decides every result, for the results file."""
-        return {
-            "name": self.name, "system_sha256": system_hash, "seed": self.seed,
-            "weightings": [[w.name, w.terminal, w.state] for w in self.weightings],
-            "variants": {v.name: v.settings() for v in self.variants},
-        }  # fmt: skip
 
     def only(self, variant: str | None, scenarios: int | None) -> Campaign:
         """The same with one variant, or with another number of scenarios.
@@ -167,10 +165,8 @@ def _campaign(fields: dict[str, Field], path: Path, system: SystemDescription) -
     name = fields["name"].name()
     text = fields["description"].text() if "description" in fields else ""
     K = system.consensus_horizon
-    default = Variant(
-        name, text, 500, METHODS, Plant(), (Anomaly(_steps(1, system.dt), _steps(4, system.dt), False),), (K, K), 0.0,
-        _steps(15, system.dt),
-    )  # fmt: skip
+    anomaly = Anomaly(_steps(1, system.dt), _steps(4, system.dt), False)
+    default = Variant(name, text, system, 500, METHODS, Conditions(Plant(), (anomaly,), (K, K), 0.0, _steps(15, system.dt)))
     base = _changed(default, {key: fields[key] for key in OF_A_VARIANT if key in fields}, system.dt)
     variants = [base]
     if "variants" in fields:
@@ -178,12 +174,12 @@ def _campaign(fields: dict[str, Field], path: Path, system: SystemDescription) -
         variants = [_variant(replace(base, name=field.checked_name(key)), field, system.dt) for key, field in named]
         if not variants:
             raise fields["variants"].error("found none, expected at least one variant; leave the key out for a campaign without")
-    weightings = WEIGHTINGS
+    weightings: tuple[Weighting, ...] = WEIGHTINGS
     if "weightings" in fields:
         weightings = tuple(_weighting(key, field) for key, field in fields["weightings"].any_keys("a mapping from names to {terminal, state}").items())
         if not weightings:
             raise fields["weightings"].error("found none, expected at least one weighting")
-    return Campaign(path, name, text, system, read_whole(fields["seed"]), weightings, tuple(variants))
+    return Campaign(path, name, text, read_whole(fields["seed"]), weightings, tuple(variants))
 
 
 def _steps(seconds: int, dt: fmpq) -> int:
@@ -205,22 +201,31 @@ def _variant(base: Variant, field: Field, dt: fmpq) -> Variant:
 def _changed(variant: Variant, parts: dict[str, Field], dt: fmpq) -> Variant:
     if "scenarios" in parts:
         variant = replace(variant, scenarios=max(1, read_whole(parts["scenarios"])))
+    if "recovery_sets" in parts:
+        variant = replace(variant, system=_with_regions(variant.system, parts["recovery_sets"]))
     if "methods" in parts:
         chosen = {read_choice(item, METHODS) for item in parts["methods"].items("a list of methods")}
         if not chosen:
             raise parts["methods"].error(f"found none, expected some of {', '.join(METHODS)}")
         variant = replace(variant, methods=tuple(m for m in METHODS if m in chosen))
+    conditions = variant.conditions
     if "plant" in parts:
-        variant = replace(variant, plant=_plant(parts["plant"]))
+        conditions = replace(conditions, plant=_plant(parts["plant"]))
     if "anomalies" in parts:
-        variant = replace(variant, anomalies=tuple(_anomaly(item, dt) for item in parts["anomalies"].items("a list of anomalies")))
+        conditions = replace(conditions, anomalies=tuple(_anomaly(item, dt) for item in parts["anomalies"].items("a list of anomalies")))
     if "latency" in parts:
-        variant = replace(variant, latency=_latency(parts["latency"], dt))
+        conditions = replace(conditions, latency=_latency(parts["latency"], dt))
     if "solver_failures" in parts:
-        variant = replace(variant, solver_failures=read_share(parts["solver_failures"]))
+        conditions = replace(conditions, solver_failures=read_share(parts["solver_failures"]))
     if "duration" in parts:
-        variant = replace(variant, duration=read_steps(parts["duration"], dt))
-    return variant
+        conditions = replace(conditions, duration=read_steps(parts["duration"], dt))
+    return replace(variant, conditions=conditions)
+
+
+def _with_regions(system: SystemDescription, field: Field) -> SystemDescription:
+    regions = read_regions(field, system.states, system.inputs)
+    order = system.fallback_order if {r.name for r in regions} == set(system.fallback_order) else ()
+    return replace(system, recovery_regions=regions, fallback_order=order)
 
 
 def _plant(field: Field) -> Plant:
@@ -233,7 +238,7 @@ def _plant(field: Field) -> Plant:
     if "drag" in parts:
         if plant.kind != "rigid_body":
             raise parts["drag"].error(f"the plant {plant.kind!r} brings its own aerodynamics, or none; expected it with rigid_body only")
-        plant = replace(plant, drag=_positive(parts["drag"], "N s/m"))
+        plant = replace(plant, drag=_positive(parts["drag"]))
     if "gust" in parts:
         if plant.kind in ("drake", "model"):
             raise parts["gust"].error(f"the plant {plant.kind!r} has no aerodynamics, so no wind; take rigid_body with drag, rotorpy or mujoco")

@@ -1,4 +1,4 @@
-"""The draws of a scenario: the same for every method, variant and backend, since each has a stream of its own."""
+"""The draws of a scenario: the same for every method and backend, since each has a stream of its own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from flint import fmpq, fmpq_mat
 
-from aesop_verified.campaign.campaign_file import Variant
+from aesop_verified.campaign.campaign_file import Conditions
 from aesop_verified.system.parts import Box
 
 _PARTS = 1 << 20
@@ -41,8 +41,8 @@ class Draw:
         return options[int(self.share * len(options))]
 
     def solver_fails(self, step: int) -> bool:
-        """Whether the solver gives nothing at a step."""
-        return self.solver_failures > 0 and stream(self.seed, self.index, f"solver {step}").random() < self.solver_failures
+        """Whether the solver gives nothing at a step; in the first one the robot waits on the ground until it does."""
+        return step > 0 and self.solver_failures > 0 and stream(self.seed, self.index, f"solver {step}").random() < self.solver_failures
 
     def disturbance(self) -> random.Random:
         """The stream of the plant's disturbance."""
@@ -54,7 +54,7 @@ def stream(seed: int, index: int, what: str) -> random.Random:
     return random.Random(f"{seed}/{index}/{what}")
 
 
-def draw(seed: int, variant: Variant, index: int, initial: Box) -> Draw:
+def draw(seed: int, conditions: Conditions, index: int, initial: Box) -> Draw:
     """Scenario `index` of a campaign."""
     place = stream(seed, index, "initial")
     coordinates = []
@@ -62,13 +62,13 @@ def draw(seed: int, variant: Variant, index: int, initial: Box) -> Draw:
         assert low is not None and high is not None, "the initial box of a system is bounded"
         coordinates.append(low if low == high else low + (high - low) * fmpq(place.randrange(_PARTS + 1), _PARTS))
     taken: dict[int, bool] = {}
-    for number, anomaly in enumerate(variant.anomalies):
+    for number, anomaly in enumerate(conditions.anomalies):
         step = stream(seed, index, f"anomaly {number}").randrange(anomaly.first, anomaly.last + 1)
         while step in taken:
             step += 1
         taken[step] = anomaly.harmless
     return Draw(
         index, fmpq_mat(len(coordinates), 1, coordinates), tuple(sorted(taken.items())),
-        stream(seed, index, "latency").randrange(variant.latency[0], variant.latency[1] + 1),
-        stream(seed, index, "choice").random(), 2 * math.pi * stream(seed, index, "heading").random(), seed, variant.solver_failures,
+        stream(seed, index, "latency").randrange(conditions.latency[0], conditions.latency[1] + 1),
+        stream(seed, index, "choice").random(), 2 * math.pi * stream(seed, index, "heading").random(), seed, conditions.solver_failures,
     )  # fmt: skip

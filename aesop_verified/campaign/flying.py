@@ -10,12 +10,13 @@ import zlib
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 from flint import fmpq, fmpq_mat
 
 from aesop_verified.campaign.baselines import Baseline, FallbackSafeMpc, NaiveMpc, SoftMpc, without_consensus
-from aesop_verified.campaign.campaign_file import Campaign, Plant, Variant, Weighting
+from aesop_verified.campaign.campaign_file import Campaign, Conditions, Plant, Variant, Weighting
 from aesop_verified.campaign.draws import Draw, draw
 from aesop_verified.campaign.pilot import AesopPilot, Pilot
 from aesop_verified.kernel.events import Row
@@ -41,6 +42,8 @@ PATHS = 40
 ARRIVED = 0.01
 """A flight without anomalies has arrived when the cost of its state is down to this share of the first one."""
 _KEPT_PROGRAMS = 2048
+Key: TypeAlias = "tuple[str, str, int]"
+"""Variant, method and index of a task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,11 @@ class Task:
     variant: str
     method: str
     index: int
+
+    @property
+    def key(self) -> Key:
+        """What its results are found by."""
+        return self.variant, self.method, self.index
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,7 +72,7 @@ class _Kit:
     initial: tuple[tuple[str, str], ...]
     seed: int
     weightings: tuple[Weighting, ...]
-    variants: dict[str, Variant]
+    conditions: Conditions
 
 
 @dataclass(slots=True)
@@ -120,26 +128,35 @@ class Record:
         return asdict(self) | {"options": list(self.options)}
 
 
-def kit(campaign: Campaign, assured: AssuredSystem) -> bytes:
-    """Everything that tasks need beside their own names, small enough to travel with each."""
-    system = campaign.system
+def kit(campaign: Campaign, variant: Variant, assured: AssuredSystem) -> bytes:
+    """Everything that a variant's tasks need beside their own names, small enough to travel with each."""
+    system = variant.system
     data = canonical({"system": assured.system.canonical(), "evidence": evidence_json(assured)})
     bounds = tuple((text(fmpq(low or 0)), text(fmpq(high or 0))) for low, high in zip(system.initial.lower, system.initial.upper))
     made = _Kit(
         data, described_cost(system), Scaling.described(system), text(system.dt), bounds, campaign.seed, campaign.weightings,
-        {v.name: v for v in campaign.variants},
+        variant.conditions,
     )  # fmt: skip
     return zlib.compress(pickle.dumps(made, protocol=4))
+
+
+def try_plant(data: bytes) -> None:
+    """Make the plant of a kit once.
+
+    Raises:
+        AesopError: when the system does not fit it, or its simulator is not installed.
+    """
+    shop = _workshop(data)
+    _plant(shop.kit.conditions.plant, shop.assured.system, draw(shop.kit.seed, shop.kit.conditions, 0, shop.initial))
 
 
 def fly(task: Task) -> tuple[list[Record], float]:
     """Fly a task's scenario; one record a weighting, and the processor time in seconds."""
     begin = time.process_time()
     shop = _workshop(task.kit)
-    variant = shop.kit.variants[task.variant]
-    drawn = draw(shop.kit.seed, variant, task.index, shop.initial)
+    drawn = draw(shop.kit.seed, shop.kit.conditions, task.index, shop.initial)
     if task.method == "aesop":
-        return [shop.aesop(variant, drawn)], time.process_time() - begin
+        return [shop.aesop(task.variant, drawn)], time.process_time() - begin
     records: list[Record] = []
     for weighting in shop.kit.weightings:
         if records and records[0].slack == 0:
@@ -147,7 +164,7 @@ def fly(task: Task) -> tuple[list[Record], float]:
             first = records[0]
             records.append(Record(**(asdict(first) | {"weighting": weighting.name, "options": first.options})))
         else:
-            records.append(shop.baseline(task.method, weighting, variant, drawn))
+            records.append(shop.baseline(task.variant, task.method, weighting, drawn))
     return records, time.process_time() - begin
 
 
@@ -164,18 +181,18 @@ class _Workshop:
         self._immediate = Planner(without_consensus(spec), kept_programs=_KEPT_PROGRAMS)
         self._soft = SoftMpc(spec)
 
-    def aesop(self, variant: Variant, drawn: Draw) -> Record:
+    def aesop(self, variant: str, drawn: Draw) -> Record:
         """One flight of AESOP, with its log checked again."""
-        record = Record(variant.name, "aesop", "", drawn.index)
+        record = Record(variant, "aesop", "", drawn.index)
         self._planner.forget()
         with tempfile.TemporaryDirectory(prefix="aesop-") as scratch:
             path = Path(scratch) / "flight.jsonl"
-            about = About(variant.name, self.dt, seeds={"campaign": self.kit.seed, "scenario": drawn.index}, settings=variant.settings())
+            about = About(variant, self.dt, seeds={"campaign": self.kit.seed, "scenario": drawn.index}, settings=self.kit.conditions.to_json())
             log = FlightLog.create(path, self.assured, about)
             try:
                 pilot = AesopPilot(self.assured, self.dt, self._planner, drawn, log)
                 try:
-                    self._flown(record, variant, drawn, pilot)
+                    self._flown(record, drawn, pilot)
                     pilot.end()
                 except StartRefusedError:
                     record.by = "refused to start"
@@ -190,22 +207,22 @@ class _Workshop:
         record.first_logged = pilot.left_w[0] if pilot.left_w else None
         return record
 
-    def baseline(self, method: str, weighting: Weighting, variant: Variant, drawn: Draw) -> Record:
+    def baseline(self, variant: str, method: str, weighting: Weighting, drawn: Draw) -> Record:
         """One flight of a baseline."""
-        record = Record(variant.name, method, weighting.name, drawn.index)
+        record = Record(variant, method, weighting.name, drawn.index)
         self._immediate.forget()
         parts = (self.assured.system, self.assured.input_anchor, self._soft, weighting, drawn)
         pilot: Baseline = NaiveMpc(*parts) if method == "naive" else FallbackSafeMpc(*parts, self._immediate)
-        self._flown(record, variant, drawn, pilot)
+        self._flown(record, drawn, pilot)
         record.slack, record.without = pilot.softened, pilot.failed
         return record
 
-    def _flown(self, record: Record, variant: Variant, drawn: Draw, pilot: Pilot) -> None:
+    def _flown(self, record: Record, drawn: Draw, pilot: Pilot) -> None:
         system, cost = self.assured.system, self.kit.cost
-        plant = _plant(variant.plant, system, drawn)
+        plant = _plant(self.kit.conditions.plant, system, drawn)
         observed = ObservedDisturbance(system)
         states, costs, t = [plant.state], [0.0], 0
-        while t < self._last(variant, drawn, pilot):
+        while t < self._last(drawn, pilot):
             u = pilot.step(t, plant.measure())
             record.violations += not system.U.contains(u)
             observed.add(plant.apply(u))
@@ -224,10 +241,10 @@ class _Workshop:
         if drawn.index < PATHS:
             record.path = [[round(doubles(x)[i], 3) for i in shown(cost)] for x in states]
 
-    def _last(self, variant: Variant, drawn: Draw, pilot: Pilot) -> int:
+    def _last(self, drawn: Draw, pilot: Pilot) -> int:
         """The number of steps to fly, as far as it is known at present."""
         if not drawn.anomalies:
-            return variant.duration
+            return self.kit.conditions.duration
         system, decision = self.assured.system, pilot.decision
         if decision is not None:
             wait = max(drawn.latency, system.consensus_horizon + 1)
@@ -259,7 +276,7 @@ def shown(cost: QuadraticCost) -> tuple[int, int]:
     return min(best), max(best)
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=2)
 def _workshop(data: bytes) -> _Workshop:
     return _Workshop(pickle.loads(zlib.decompress(data)))
 

@@ -13,13 +13,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from aesop_verified.campaign.flying import Record, Task
+from aesop_verified.campaign.flying import Key, Record, Task
 from aesop_verified.kernel.errors import UsageError
 from aesop_verified.runtime.exact_text import Json, canonical
 
 SCHEMA_VERSION = 1
-Key = tuple[str, str, int]
-"""Variant, method and index of a task."""
 
 
 class ResultsFile:
@@ -92,9 +90,11 @@ class ResultsFile:
         Raises:
             OSError: when it cannot be written; nothing but that line is lost.
         """
-        key = (task.variant, task.method, task.index)
-        self._append({"kind": "scenario", "variant": key[0], "method": key[1], "index": key[2], "seconds": round(seconds, 4), "records": [r.to_json() for r in records]})
-        self.records[key], self.seconds[key] = list(records), seconds
+        self._append({
+            "kind": "scenario", "variant": task.variant, "method": task.method, "index": task.index, "seconds": round(seconds, 4),
+            "records": [r.to_json() for r in records],
+        })  # fmt: skip
+        self.records[task.key], self.seconds[task.key] = list(records), seconds
 
     def _append(self, content: Json) -> None:
         view = memoryview(canonical(content) + b"\n")

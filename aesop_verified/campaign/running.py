@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from importlib import import_module
+from typing import Any
 
 import joblib
 
 from aesop_verified.campaign.campaign_file import Campaign
-from aesop_verified.campaign.flying import Task, fly, kit
+from aesop_verified.campaign.flying import Key, Record, Task, fly, kit, try_plant
 from aesop_verified.campaign.results import ResultsFile
 from aesop_verified.kernel.errors import AesopError
 from aesop_verified.kernel.invariance import AssuredSystem
+from aesop_verified.recovery import assured
+from aesop_verified.runtime.exact_text import Json
 
 BACKENDS = ("loky", "dask", "ray")
 _INSTALL = {"dask": "dask[distributed]", "ray": "ray"}
@@ -23,15 +26,46 @@ class BackendMissing(AesopError):
     """A backend is not installed; the message names the command that installs it."""
 
 
-def tasks(campaign: Campaign, assured: AssuredSystem) -> list[Task]:
-    """Everything to be flown, scenario by scenario, so that a campaign that is cut short has all methods of the first ones."""
-    data = kit(campaign, assured)
-    return [
-        Task(data, variant.name, method, index)
-        for variant in campaign.variants
-        for index in range(variant.scenarios)
-        for method in variant.methods
-    ]  # fmt: skip
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A campaign whose systems are proved.
+
+    Attributes:
+        systems: of each variant, by its name.
+        tasks: everything to be flown, scenario by scenario: a campaign that is cut short has all methods of the first ones.
+    """
+
+    campaign: Campaign
+    systems: dict[str, AssuredSystem]
+    tasks: list[Task]
+
+    @property
+    def settings(self) -> Json:
+        """What decides every result, for the results file."""
+        campaign = self.campaign
+        return {
+            "name": campaign.name, "seed": campaign.seed, "weightings": [[w.name, w.terminal, w.state] for w in campaign.weightings],
+            "variants": {v.name: {"system_sha256": self.systems[v.name].system.hash(), **v.conditions.to_json()} for v in campaign.variants},
+        }  # fmt: skip
+
+
+def prepare(campaign: Campaign, say: Callable[[str], None] = lambda _: None) -> Prepared:
+    """Prove the recovery sets of every variant invariant, and make a plant of each kind once.
+
+    Raises:
+        AesopError: when a system is not proved, or a simulator is not installed.
+    """
+    proved: dict[int, AssuredSystem] = {}
+    systems, wanted = {}, []
+    for variant in campaign.variants:
+        if id(variant.system) not in proved:
+            say(f"proving the recovery sets of {variant.name} invariant")
+            proved[id(variant.system)] = assured(variant.system)
+        systems[variant.name] = proved[id(variant.system)]
+        data = kit(campaign, variant, systems[variant.name])
+        try_plant(data)
+        wanted += [Task(data, variant.name, method, index) for index in range(variant.scenarios) for method in variant.methods]
+    return Prepared(campaign, systems, wanted)
 
 
 def run(
@@ -48,8 +82,8 @@ def run(
     Raises:
         BackendMissing: when the backend is not installed.
     """
-    missing = [task for task in wanted if (task.variant, task.method, task.index) not in results.records]
-    by_key = {(task.variant, task.method, task.index): task for task in missing}
+    missing = [task for task in wanted if task.key not in results.records]
+    by_key = {task.key: task for task in missing}
     if not missing:
         return
     with _backend(backend, jobs, address):
@@ -59,9 +93,9 @@ def run(
             done(by_key[key])
 
 
-def _keyed(task: Task) -> tuple[tuple[str, str, int], list, float]:  # type: ignore[type-arg]
+def _keyed(task: Task) -> tuple[Key, list[Record], float]:
     records, seconds = fly(task)
-    return (task.variant, task.method, task.index), records, seconds
+    return task.key, records, seconds
 
 
 @contextlib.contextmanager
@@ -69,12 +103,11 @@ def _backend(name: str, jobs: int, address: str | None) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         if name == "dask":
             distributed = _module("distributed", name)
-            cluster: AbstractContextManager[object] | None = None
+            where: Any = address
             if address is None:
                 workers = joblib.cpu_count() if jobs < 1 else jobs
-                cluster = distributed.LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None)
-                stack.enter_context(cluster)
-            stack.enter_context(distributed.Client(address if cluster is None else cluster))
+                where = stack.enter_context(distributed.LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None))
+            stack.enter_context(distributed.Client(where))
         elif name == "ray":
             ray = _module("ray", name)
             if not ray.is_initialized():
@@ -85,7 +118,7 @@ def _backend(name: str, jobs: int, address: str | None) -> Iterator[None]:
         yield
 
 
-def _module(module: str, backend: str):  # type: ignore[no-untyped-def]
+def _module(module: str, backend: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:

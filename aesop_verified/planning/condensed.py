@@ -7,8 +7,6 @@ matrix-vector products before the solver starts.
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 
 from aesop_verified.planning.program import Matrix, ProgramVectors, QuadraticProgram, Vector
@@ -16,7 +14,11 @@ from aesop_verified.planning.tree_program import BlockModel, SharedRows
 
 
 class CondensedProgram:
-    """The dense form of Eq. (3) on a block; see `TreeProgram`."""
+    """The dense form of Eq. (3) on a block; see `TreeProgram`.
+
+    Attributes:
+        program: the matrices, checked.
+    """
 
     def __init__(self, model: BlockModel) -> None:
         self.model = model
@@ -36,15 +38,10 @@ class CondensedProgram:
             maps[v, :, v * m : (v + 1) * m] += model.B
         self._maps = maps
         self._steps = np.array([node.step for node in nodes])
-        self._cost_terms()
-        self._row_terms()
+        self.program = QuadraticProgram(self._cost_terms(), self._row_terms())
+        del self._maps  # the largest part by far, which no step needs: thousands of programs may be kept
 
-    @cached_property
-    def program(self) -> QuadraticProgram:
-        """The matrices, checked."""
-        return QuadraticProgram(self._P, self._G)
-
-    def _cost_terms(self) -> None:
+    def _cost_terms(self) -> Matrix:
         """cost = 1/2 z'Pz + (q0 + Qx x)'z + c0 + c1'x + x'C2 x, from terms (M z + N x + e)' W (M z + N x + e)."""
         model, n = self.model, self.model.n
         P, q0, Qx = np.zeros((self._size, self._size)), np.zeros(self._size), np.zeros((self._size, n))
@@ -65,8 +62,8 @@ class CondensedProgram:
                 P[own, own] += 2 * weighted
                 q0[own] -= 2 * weighted @ model.rest
                 c0 += float(model.rest @ weighted @ model.rest)
-        self._P = (P + P.T) / 2
         self._q0, self._Qx, self._c0, self._c1, self._C2 = q0, Qx, c0, c1, C2
+        return np.asarray((P + P.T) / 2)
 
     def _squares(self) -> list[tuple[Matrix, Matrix, Matrix, Matrix]]:
         """Groups (M, N, e, W) of terms with a common weight, of shapes (terms, p, size), (terms, p, n), (terms, p), (p, p)."""
@@ -84,7 +81,7 @@ class CondensedProgram:
                 groups.append((self._maps[chosen], self._phi[k], self._drift[k] - model.goal, W))
         return groups
 
-    def _row_terms(self) -> None:
+    def _row_terms(self) -> Matrix:
         """lower + slope x <= G z <= upper + slope x."""
         model, m = self.model, self.model.m
         G, slope, lower, upper = [], [], [], []
@@ -108,8 +105,8 @@ class CondensedProgram:
         for v in model.tree.leaves:
             for rows, h in model.state_bounds(v):
                 add(rows, h[None], self._maps[[v]], self._phi[[-1]], self._drift[[-1]])
-        self._G = np.vstack(G)
         self._slope, self._lower, self._upper = np.vstack(slope), np.concatenate(lower), np.concatenate(upper)
+        return np.vstack(G)
 
     def vectors(self, state: Vector) -> ProgramVectors:
         """The vectors at a state of the block, shape (n,)."""
