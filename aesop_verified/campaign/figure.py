@@ -72,7 +72,7 @@ def _paths(panel: Any, prepared: Prepared, table: VariantTable, method: str, rec
     panel.set_title(f"{TITLES[method]}: the first {len(flown)} flights of {table.name}", loc="left", fontsize=9)
     if table.anomalies:
         handles = [Line2D([], [], color=_GOOD, label="recovered in time"), Line2D([], [], color=_BAD, label="not"), Line2D([], [], color="black", marker=".", linestyle="", label="alarm")]
-        panel.legend(handles=handles, loc="lower left", fontsize=7, frameon=False, ncols=3)
+        panel.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.13), fontsize=7.5, frameon=False, ncols=3)
 
 
 def _rates(panel: Any, found: Sequence[VariantTable]) -> None:
@@ -82,10 +82,10 @@ def _rates(panel: Any, found: Sequence[VariantTable]) -> None:
         for row in table.rows:
             height -= 1
             for rate, filled in ((row.recovered_late, False), (row.recovered, True)):
-                colour = _COLOURS[row.method]
+                colour, line = _COLOURS[row.method], height + (0.17 if filled else -0.17)
                 value = 100 * rate.successes / max(1, rate.flights)
-                panel.plot([100 * rate.low, 100 * rate.high], [height, height], color=colour, linewidth=1.6, alpha=1.0 if filled else 0.45)
-                panel.plot(value, height, "o", markersize=5, color=colour, markerfacecolor=colour if filled else "white")
+                panel.plot([100 * rate.low, 100 * rate.high], [line, line], color=colour, linewidth=1.6, alpha=1.0 if filled else 0.45)
+                panel.plot(value, line, "o", markersize=5, color=colour, markerfacecolor=colour if filled else "white")
             places.append(height)
             labels.append(TITLES[row.method])
         height -= 1.2

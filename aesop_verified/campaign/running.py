@@ -19,6 +19,8 @@ from aesop_verified.recovery import assured
 from aesop_verified.runtime.exact_text import Json
 
 BACKENDS = ("loky", "dask", "ray")
+_IDLE_SECONDS = 20
+"""After this long without work a process of a campaign that was killed ends by itself."""
 _INSTALL = {"dask": "dask[distributed]", "ray": "ray"}
 
 
@@ -114,7 +116,8 @@ def _backend(name: str, jobs: int, address: str | None) -> Iterator[None]:
                 ray.init(address=address, num_cpus=None if address or jobs < 1 else jobs, include_dashboard=False, log_to_driver=False)
                 stack.callback(ray.shutdown)
             _module("ray.util.joblib", name).register_ray()
-        stack.enter_context(joblib.parallel_config(backend=name, n_jobs=-1 if name == "dask" else jobs))
+        options = {"inner_max_num_threads": 1, "idle_worker_timeout": _IDLE_SECONDS} if name == "loky" else {}
+        stack.enter_context(joblib.parallel_config(backend=name, n_jobs=-1 if name == "dask" else jobs, **options))
         yield
 
 
