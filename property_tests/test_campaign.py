@@ -136,8 +136,8 @@ def test_a_killed_campaign_goes_on_where_it_stopped(flown: Path, tmp_path: Path)
     assert main(["campaign", str(CART), "--out", str(tmp_path), "--jobs", "1", "--no-figure"]) == 0
     after = results.read_bytes()
     assert after.startswith(whole), "a line that was on the disk has changed"
-    keys = [(c["variant"], c["method"], c["index"]) for c in map(json.loads, after.splitlines()[1:])]
-    assert len(keys) == len(set(keys)) == len((flown / "results.jsonl").read_bytes().splitlines()) - 1
+    keys = [(c["variant"], c["method"], c["index"]) for c in map(json.loads, after.splitlines())]
+    assert len(keys) == len(set(keys)) == len((flown / "results.jsonl").read_bytes().splitlines())
     assert (tmp_path / "table.json").read_bytes() == (flown / "table.json").read_bytes()
 
 
@@ -145,7 +145,16 @@ def test_results_of_another_campaign_are_not_mixed(flown: Path, tmp_path: Path, 
     other = tmp_path / "other.yaml"
     other.write_text(CART.read_text(encoding="utf-8").replace("seed: 7", "seed: 8").replace("../..", str(ROOT)), encoding="utf-8")
     assert main(["campaign", str(other), "--out", str(flown)]) == 2
-    assert "results of another campaign" in capsys.readouterr().err
+    assert "results of another published: its seed, system or conditions have changed" in capsys.readouterr().err
+
+
+def test_a_variant_alone_and_fewer_scenarios_are_part_of_the_whole(flown: Path, tmp_path: Path) -> None:
+    assert main(["campaign", str(CART), "--out", str(tmp_path), "--jobs", "1", "--no-figure", "--variant", "late", "--scenarios", "2"]) == 0
+    first = (tmp_path / "results.jsonl").read_bytes()
+    assert first.count(b"\n") == 2
+    assert main(["campaign", str(CART), "--out", str(tmp_path), "--jobs", "1", "--no-figure"]) == 0
+    assert (tmp_path / "results.jsonl").read_bytes().startswith(first)
+    assert (tmp_path / "table.json").read_bytes() == (flown / "table.json").read_bytes()
 
 
 def test_the_tables_and_the_figure(flown: Path) -> None:

@@ -5,8 +5,8 @@ Fallback-safe MPC: keeps recovery plans as AESOP does, with the same rule for wh
 answer is there and heads for the region named, which is one of those that it kept at the alarm.
 
 After the answer both aim at being in the region T + 1 steps after the alarm; if that has no plan, T + 1 steps after the
-answer; if that has none either, slack variables tell how far limits and region are missed (`soft_program`). In the region
-they stay by its law. Where the solver gives nothing, the last plan is flown on.
+answer; if that has none either, slack variables tell how far limits and region are missed, over K steps at least
+(`soft_program`). In the region they stay by its law. Where the solver gives nothing, the last plan is flown on.
 """
 
 from __future__ import annotations
@@ -112,7 +112,8 @@ class Baseline:
             found = self._mpc.plan(x, name, horizon, self._weighting, may_soften=False)
             if found is not None:
                 return found[0]
-        found = self._mpc.plan(x, name, latest or self._system.consensus_horizon, self._weighting)
+        # A plan of a few steps that cannot arrive would rush to where it cannot stop.
+        found = self._mpc.plan(x, name, max(latest, self._system.consensus_horizon), self._weighting)
         self.softened += found is not None and found[1]
         return None if found is None else found[0]
 

@@ -1,12 +1,13 @@
 """The results file of a campaign: JSON Lines, append-only, on the disk line by line; what a kill tore is taken back.
 
-The first line says what was flown; each further one is the outcome of one task, with the records of all its flights. A
-line counts when it is whole: one that was being written when the process was killed is cut off, and its task flown again.
+Each line is the outcome of one task: the records of its flights, and the hash of the settings that decide them. A line
+counts when it is whole: one that was being written when the process was killed is cut off, and its task flown again.
 """
 
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 from collections.abc import Sequence
@@ -17,11 +18,12 @@ from aesop_verified.campaign.flying import Key, Record, Task
 from aesop_verified.kernel.errors import UsageError
 from aesop_verified.runtime.exact_text import Json, canonical
 
-SCHEMA_VERSION = 1
-
 
 class ResultsFile:
-    """Opened for one campaign; one writer at a time.
+    """Opened for a campaign; one writer at a time.
+
+    Args:
+        settings: of each variant (`Prepared.settings`); lines of further variants are left alone.
 
     Attributes:
         records: of every task that is done, by its key.
@@ -31,18 +33,18 @@ class ResultsFile:
         UsageError: when the file is of another campaign, has another writer, or cannot be read or written.
     """
 
-    def __init__(self, path: Path, settings: Json) -> None:
+    def __init__(self, path: Path, settings: dict[str, Json]) -> None:
         self.path = path
+        self._hashes = {name: hashlib.sha256(canonical(value)).hexdigest() for name, value in settings.items()}
         self.records: dict[Key, list[Record]] = {}
         self.seconds: dict[Key, float] = {}
-        first = {"kind": "campaign", "schema_version": SCHEMA_VERSION, "settings": settings}
         try:
             self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise UsageError(f"{path}: the results cannot be opened ({error.strerror}); choose another folder with --out") from None
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._read(first)
+            self._read()
         except BlockingIOError:
             os.close(self._fd)
             raise UsageError(f"{path}: another process is writing to these results; wait for it, or choose another folder with --out") from None
@@ -50,25 +52,21 @@ class ResultsFile:
             os.close(self._fd)
             raise
 
-    def _read(self, first: Json) -> None:
+    def _read(self) -> None:
         data = self.path.read_bytes()
         whole = data.rfind(b"\n") + 1
-        lines = data[:whole].splitlines()
-        if not lines:
-            os.ftruncate(self._fd, 0)
-            self._append(first)
-            return
-        found = self._content(lines[0], 1)
-        if found != json.loads(canonical(first)):
-            raise UsageError(
-                f"{self.path}: these are the results of another campaign, or of another version of its file or system; "
-                "a campaign is resumed with the very settings that it was begun with: choose another folder with --out, or move this one away"
-            )
-        for number, line in enumerate(lines[1:], start=2):
+        for number, line in enumerate(data[:whole].splitlines(), start=1):
             content = self._content(line, number)
             try:
-                records = [Record(**(r | {"options": tuple(r["options"])})) for r in content["records"]]
                 key: Key = (content["variant"], content["method"], content["index"])
+                if key[0] not in self._hashes:
+                    continue
+                if content["settings_sha256"] != self._hashes[key[0]]:
+                    raise UsageError(
+                        f"{self.path}:{number}: these are results of another {key[0]}: its seed, system or conditions have changed since; "
+                        "a campaign is resumed with the settings that it was begun with: choose another folder with --out, or move this one away"
+                    )
+                records = [Record(**(r | {"options": tuple(r["options"])})) for r in content["records"]]
                 self.records[key], self.seconds[key] = records, float(content["seconds"])
             except (KeyError, TypeError, ValueError) as error:
                 raise UsageError(f"{self.path}:{number}: this line is no result ({error}); take the line out, its scenario is flown again") from None
@@ -91,7 +89,7 @@ class ResultsFile:
             OSError: when it cannot be written; nothing but that line is lost.
         """
         self._append({
-            "kind": "scenario", "variant": task.variant, "method": task.method, "index": task.index, "seconds": round(seconds, 4),
+            "settings_sha256": self._hashes[task.variant], "variant": task.variant, "method": task.method, "index": task.index, "seconds": round(seconds, 4),
             "records": [r.to_json() for r in records],
         })  # fmt: skip
         self.records[task.key], self.seconds[task.key] = list(records), seconds

@@ -35,20 +35,13 @@ class Prepared:
     Attributes:
         systems: of each variant, by its name.
         tasks: everything to be flown, scenario by scenario: a campaign that is cut short has all methods of the first ones.
+        settings: of each variant, by its name: what decides its results.
     """
 
     campaign: Campaign
     systems: dict[str, AssuredSystem]
     tasks: list[Task]
-
-    @property
-    def settings(self) -> Json:
-        """What decides every result, for the results file."""
-        campaign = self.campaign
-        return {
-            "name": campaign.name, "seed": campaign.seed, "weightings": [[w.name, w.terminal, w.state] for w in campaign.weightings],
-            "variants": {v.name: {"system_sha256": self.systems[v.name].system.hash(), **v.conditions.to_json()} for v in campaign.variants},
-        }  # fmt: skip
+    settings: dict[str, Json]
 
 
 def prepare(campaign: Campaign, say: Callable[[str], None] = lambda _: None) -> Prepared:
@@ -58,7 +51,8 @@ def prepare(campaign: Campaign, say: Callable[[str], None] = lambda _: None) -> 
         AesopError: when a system is not proved, or a simulator is not installed.
     """
     proved: dict[int, AssuredSystem] = {}
-    systems, wanted = {}, []
+    systems, wanted, settings = {}, [], {}
+    weightings = [[w.name, w.terminal, w.state] for w in campaign.weightings]
     for variant in campaign.variants:
         if id(variant.system) not in proved:
             say(f"proving the recovery sets of {variant.name} invariant")
@@ -67,7 +61,10 @@ def prepare(campaign: Campaign, say: Callable[[str], None] = lambda _: None) -> 
         data = kit(campaign, variant, systems[variant.name])
         try_plant(data)
         wanted += [Task(data, variant.name, method, index) for index in range(variant.scenarios) for method in variant.methods]
-    return Prepared(campaign, systems, wanted)
+        settings[variant.name] = {
+            "seed": campaign.seed, "weightings": weightings, "system_sha256": systems[variant.name].system.hash(), **variant.conditions.to_json(),
+        }  # fmt: skip
+    return Prepared(campaign, systems, wanted, settings)
 
 
 def run(

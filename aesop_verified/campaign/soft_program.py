@@ -2,8 +2,8 @@
 
     minimise  C + sum over k of (weight s_k + s_k^2)   subject to   G_k x_k <= h_k + s_k,  s_k >= 0,  u_k in U
 
-The weight is that of the recovery set at the last step and that of X before. The penalty is exact in its linear part:
-where the hard program has a solution, it is taken, and no slack is used (Kerrigan and Maciejowski 2000).
+One s_k a step for X, up to the last one, with one weight, and one for the recovery set with another. The penalty is exact
+in its linear part: where the hard program has a solution, it is taken, and no slack is used (Kerrigan and Maciejowski 2000).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from aesop_verified.planning.daqp_solver import DaqpSolver
 from aesop_verified.planning.problem import PlanningModel, PlanningProblem
 from aesop_verified.planning.program import Matrix, ProgramVectors, QpSolution, QuadraticProgram, Vector
 from aesop_verified.planning.separation import Block
-from aesop_verified.planning.tree_program import BlockModel
+from aesop_verified.planning.tree_program import BlockModel, SharedRows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,13 +42,24 @@ class SoftProgram:
         name = next(iter(model.terminals)) if target is None else target
         problem = PlanningProblem(model, (name,), 0, horizon, model.cost.goal, recovering=True)
         part = BlockModel.of(problem, block)
+        state, final = part.state_rows, part.state_h[horizon]
         if target is None:
-            part = replace(part, law=None, recovery=(np.zeros_like(part.R),), terminal_rows=(part.state_rows,), terminal_h=(part.state_h[horizon],))
+            part = replace(part, law=None, recovery=(np.zeros_like(part.R),), terminal_rows=(state,), terminal_h=(final,))
+            region = 0
+        else:
+            # X at the last step follows from the recovery set, unless that is missed.
+            rows, h = part.terminal_rows[0], part.terminal_h[0]
+            region = len(rows.upper)
+            both = SharedRows(
+                np.vstack([rows.G, state.G]), np.concatenate([rows.upper, state.upper + len(h)]),
+                np.concatenate([rows.lower, np.where(state.lower >= 0, state.lower + len(h), -1)]),
+            )  # fmt: skip
+            part = replace(part, terminal_rows=(both,), terminal_h=(np.concatenate([h, final]),))
         self._condensed = CondensedProgram(part)
         self._hard = DaqpSolver(self._condensed.program)
         self._soft: QuadraticProgram | None = None
-        self._steps = horizon + 1
-        self._rows = _slack_of_rows(part)
+        self._slacks = horizon + 2
+        self._rows = _slack_of_rows(part, region)
 
     def solve(self, state: Vector, weighting: Weighting, *, may_soften: bool = True) -> SoftPlan | None:
         """A plan from a state of the block, in scaled units; None when there is none. No warm start is used."""
@@ -64,36 +75,40 @@ class SoftProgram:
         found = DaqpSolver(self._soft).solve(self._soft_vectors(self._soft, vectors, weighting))
         if not isinstance(found, QpSolution):
             return None
-        return SoftPlan(self._condensed.node_inputs(found.z[: -self._steps]), True)
+        return SoftPlan(self._condensed.node_inputs(found.z[: -self._slacks]), True)
 
     def _softened(self) -> QuadraticProgram:
         hard = self._condensed.program
         P, G = np.asarray(hard.P), np.asarray(hard.G)
         soft = self._rows >= 0
-        relief = np.zeros((len(G), self._steps))
+        relief = np.zeros((len(G), self._slacks))
         relief[np.flatnonzero(soft), self._rows[soft]] = 1.0
         pairs = np.block([[G[~soft], relief[~soft]], [G[soft], -relief[soft]], [G[soft], relief[soft]]])
-        signs = np.hstack([np.zeros((self._steps, G.shape[1])), np.eye(self._steps)])
-        cost = np.block([[P, np.zeros((len(P), self._steps))], [np.zeros((self._steps, len(P))), 2 * np.eye(self._steps)]])
+        signs = np.hstack([np.zeros((self._slacks, G.shape[1])), np.eye(self._slacks)])
+        cost = np.block([[P, np.zeros((len(P), self._slacks))], [np.zeros((self._slacks, len(P))), 2 * np.eye(self._slacks)]])
         return QuadraticProgram(cost, np.vstack([pairs, signs]))
 
     def _soft_vectors(self, program: QuadraticProgram, hard: ProgramVectors, weighting: Weighting) -> ProgramVectors:
-        soft, free = self._rows >= 0, np.full(self._steps, np.inf)
+        soft, free = self._rows >= 0, np.full(self._slacks, np.inf)
         lower, upper = hard.lower, hard.upper
         count = int(soft.sum())
-        weights = np.full(self._steps, weighting.state)
+        weights = np.full(self._slacks, weighting.state)
         weights[-1] = weighting.terminal
         return program.vectors(
             np.concatenate([hard.q, weights]),
-            np.concatenate([lower[~soft], np.full(count, -np.inf), lower[soft], np.zeros(self._steps)]),
+            np.concatenate([lower[~soft], np.full(count, -np.inf), lower[soft], np.zeros(self._slacks)]),
             np.concatenate([upper[~soft], upper[soft], np.full(count, np.inf), free]),
         )
 
 
-def _slack_of_rows(part: BlockModel) -> np.ndarray:
-    """For each row of the condensed program the slack variable that may relax it, -1 for inputs: their limits are hard."""
+def _slack_of_rows(part: BlockModel, region: int) -> np.ndarray:
+    """For each row of the condensed program the slack variable that may relax it, -1 for inputs: their limits are hard.
+
+    The last variable is that of the recovery set, whose rows are the first `region` ones of the last step.
+    """
     steps = part.tree.horizon + 1
     inputs = np.full(steps * len(part.input_rows.upper), -1)
     inner = np.repeat(np.arange(steps - 1), len(part.state_rows.upper))
     last = np.full(len(part.terminal_rows[0].upper), steps - 1)
+    last[:region] = steps
     return np.concatenate([inputs, inner, last])

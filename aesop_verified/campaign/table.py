@@ -185,8 +185,8 @@ def _verdict(found: AssuranceRow | None, anomalies: bool, whole: bool) -> Verdic
 def table_json(prepared: Prepared, found: Sequence[VariantTable]) -> Json:
     """The tables as plain values: the same bytes for the same seed, on any backend."""
     return {
-        "schema_version": 1, "campaign": prepared.campaign.name, "settings": prepared.settings,
-        "variants": [asdict(t) | {"verdict": t.verdict.value} for t in found],
+        "schema_version": 1, "campaign": prepared.campaign.name,
+        "variants": [asdict(t) | {"verdict": t.verdict.value, "settings": prepared.settings[t.name]} for t in found],
     }  # fmt: skip
 
 
