@@ -21,6 +21,8 @@ from aesop_verified.runtime.exact_text import Json
 BACKENDS = ("loky", "dask", "ray")
 _IDLE_SECONDS = 20
 """After this long without work a process of a campaign that was killed ends by itself."""
+_TOGETHER = 64
+"""Flights whose results are written together where they cannot be had one by one."""
 _INSTALL = {"dask": "dask[distributed]", "ray": "ray"}
 
 
@@ -86,10 +88,13 @@ def run(
     if not missing:
         return
     with _backend(backend, jobs, address):
-        flown = joblib.Parallel(return_as="generator_unordered", batch_size=1)(joblib.delayed(_keyed)(task) for task in missing)
-        for key, records, seconds in flown:
-            results.add(by_key[key], records, seconds)
-            done(by_key[key])
+        # Ray's joblib backend hands results over only when all of a call are there.
+        size = _TOGETHER if backend == "ray" else len(missing)
+        parallel = joblib.Parallel(return_as="list" if backend == "ray" else "generator_unordered", batch_size=1)
+        for first in range(0, len(missing), size):
+            for key, records, seconds in parallel(joblib.delayed(_keyed)(task) for task in missing[first : first + size]):
+                results.add(by_key[key], records, seconds)
+                done(by_key[key])
 
 
 def _keyed(task: Task) -> tuple[Key, list[Record], float]:
